@@ -1,0 +1,15 @@
+//! The book of `burn-prefetch`: each chapter's code is compiled and run as a doc test of this crate.
+//!
+//! The chapters are read with mdBook (`mdbook serve book`) or as plain Markdown in `book/src`.
+
+#[doc = include_str!("quick-start.md")]
+pub mod quick_start {}
+
+#[doc = include_str!("memory.md")]
+pub mod memory {}
+
+#[doc = include_str!("order.md")]
+pub mod order {}
+
+#[doc = include_str!("errors.md")]
+pub mod errors {}

@@ -1,0 +1,156 @@
+//! The target of one batch, its parts, and who brings the last.
+
+use std::ops::Range;
+
+use crate::error::LoadError;
+
+/// The pieces of one batch on their way to the workers and back. No thread, no lock.
+///
+/// Invariant: a piece is here, or out with exactly one worker.
+#[derive(Debug)]
+pub(crate) struct Assembly<P> {
+    number: usize,
+    len: usize,
+    pieces: Vec<Option<P>>,
+    /// The first part that nobody has claimed.
+    next: usize,
+    out: usize,
+    failure: Option<Failure>,
+}
+
+/// An error and where in its batch it happened.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) offset: usize,
+    pub(crate) error: LoadError,
+}
+
+/// All parts of a batch, back again.
+#[derive(Debug)]
+pub(crate) struct Finished<P> {
+    pub(crate) number: usize,
+    pub(crate) pieces: Vec<P>,
+    /// The failure with the lowest offset, whichever thread was first.
+    pub(crate) failure: Option<LoadError>,
+}
+
+impl<P> Assembly<P> {
+    /// A batch of `len` items, cut into as many parts as there are pieces (at least one).
+    pub(crate) fn new(number: usize, len: usize, pieces: Vec<P>) -> Self {
+        debug_assert!(!pieces.is_empty() && pieces.len() <= len.max(1), "one item a part at least");
+        let pieces = pieces.into_iter().map(Some).collect();
+        Self { number, len, pieces, next: 0, out: 0, failure: None }
+    }
+
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
+    pub(crate) fn has_unclaimed(&self) -> bool {
+        self.next < self.pieces.len()
+    }
+
+    /// The next part, its piece and the offsets in the batch that it fetches.
+    pub(crate) fn claim(&mut self) -> Option<(usize, P, Range<usize>)> {
+        let part = self.next;
+        let piece = self.pieces.get_mut(part)?.take()?;
+        self.next += 1;
+        self.out += 1;
+        Some((part, piece, self.cut(part)))
+    }
+
+    /// Takes back a claimed part; `true` when it was the last one out and none is left to claim.
+    ///
+    /// Parts are claimed in order, so what is unclaimed after a failure lies behind it and is not
+    /// fetched any more; what lies before it is out and may still fail at a lower offset.
+    pub(crate) fn give_back(&mut self, part: usize, piece: P, failure: Option<Failure>) -> bool {
+        self.pieces[part] = Some(piece);
+        self.out -= 1;
+        if let Some(failure) = failure {
+            self.next = self.pieces.len();
+            if self.failure.as_ref().is_none_or(|known| failure.offset < known.offset) {
+                self.failure = Some(failure);
+            }
+        }
+        self.out == 0 && !self.has_unclaimed()
+    }
+
+    /// The pieces that are here, and the failure if there was one.
+    pub(crate) fn finish(self) -> Finished<P> {
+        let pieces = self.pieces.into_iter().flatten().collect();
+        let failure = self.failure.map(|failure| failure.error);
+        Finished { number: self.number, pieces, failure }
+    }
+
+    /// The offsets of one part: sizes differ by one at most.
+    fn cut(&self, part: usize) -> Range<usize> {
+        let at = |part: usize| {
+            let (part, parts) = (part as u128, self.pieces.len() as u128);
+            usize::try_from(self.len as u128 * part / parts).unwrap_or(self.len)
+        };
+        at(part)..at(part + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{Place, Stage};
+    use proptest::prelude::*;
+
+    fn failure(offset: usize) -> Option<Failure> {
+        let at = Place {
+            stage: Stage::Fetch,
+            epoch: 0,
+            batch: 0,
+            index: Some(offset),
+            indices: Vec::new(),
+            worker: None,
+        };
+        Some(Failure { offset, error: LoadError::Panic { at, message: String::new() } })
+    }
+
+    #[test]
+    fn parts_behind_a_failure_are_not_claimed() {
+        let mut assembly = Assembly::new(0, 10, vec![(); 5]);
+        assembly.claim();
+        assembly.claim();
+        assert!(!assembly.give_back(1, (), failure(3)));
+        assert!(assembly.claim().is_none());
+        assert!(assembly.give_back(0, (), failure(1)));
+        let finished = assembly.finish();
+        assert_eq!(finished.failure.unwrap().place().index, Some(1));
+        assert_eq!(finished.pieces.len(), 5);
+    }
+
+    proptest! {
+        #[test]
+        fn every_offset_once_whatever_the_order_of_return(
+            len in 1usize..60,
+            parts in 1usize..12,
+            order in any::<u64>(),
+        ) {
+            let parts = parts.min(len);
+            let mut assembly = Assembly::new(4, len, (0..parts).collect());
+            let mut out = Vec::new();
+            let mut next = 0;
+            while let Some((part, piece, range)) = assembly.claim() {
+                prop_assert_eq!((part, range.start), (piece, next));
+                prop_assert!(!range.is_empty() && range.len() <= len.div_ceil(parts));
+                next = range.end;
+                out.push(part);
+            }
+            prop_assert_eq!(next, len);
+            let mut last = false;
+            let mut order = order;
+            while !out.is_empty() {
+                prop_assert!(!last);
+                let part = out.swap_remove(usize::try_from(order % out.len() as u64).unwrap());
+                order = order.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1) >> 1;
+                last = assembly.give_back(part, part, None);
+            }
+            prop_assert!(last);
+            prop_assert_eq!(assembly.finish().pieces, (0..parts).collect::<Vec<_>>());
+        }
+    }
+}

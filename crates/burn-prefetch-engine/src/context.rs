@@ -1,0 +1,229 @@
+//! What the user's code may know of the item or batch it is called for, and its random numbers.
+
+use std::cell::RefCell;
+use std::collections::hash_map::RandomState;
+use std::convert::Infallible;
+use std::hash::BuildHasher;
+use std::marker::PhantomData;
+
+use rand_core::{Rng, TryRng};
+
+use crate::seed::{self, Domain, PositionRng};
+use crate::sync::thread_local;
+
+/// For which item and batch the user's code is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct FetchContext {
+    /// The epoch.
+    pub epoch: usize,
+    /// The batch within the epoch, from 0.
+    pub batch: usize,
+    /// The dataset index; `None` in a batcher and where several items are fetched in one call.
+    pub index: Option<usize>,
+    /// The worker, from 0; `None` on the thread that called `next()`.
+    pub worker: Option<usize>,
+}
+
+/// One level of nesting: a loader inside a dataset has its own.
+struct Frame {
+    context: FetchContext,
+    seed: u64,
+    /// Made at the first draw; continues until the next item.
+    rng: Option<PositionRng>,
+}
+
+impl Frame {
+    fn key(&self, index: Option<usize>) -> u64 {
+        let (domain, position) = match index {
+            Some(index) => (Domain::Fetch, index),
+            None => (Domain::Assemble, self.context.batch),
+        };
+        seed::derive(self.seed, domain, self.context.epoch as u64, position as u64)
+    }
+}
+
+thread_local! {
+    static FRAME: RefCell<Option<Frame>> = const { RefCell::new(None) };
+    static OUTSIDE: RefCell<Option<PositionRng>> = const { RefCell::new(None) };
+}
+
+/// Sets the context around user code; dropping it restores the one before.
+#[derive(Debug)]
+pub(crate) struct Scope {
+    outer: Option<Frame>,
+    /// The frame belongs to the thread it was set on.
+    _here: PhantomData<*const ()>,
+}
+
+impl std::fmt::Debug for Frame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.context.fmt(f)
+    }
+}
+
+impl Scope {
+    pub(crate) fn enter(context: FetchContext, seed: u64) -> Self {
+        let frame = Frame { context, seed, rng: None };
+        let outer = FRAME.with(|slot| slot.replace(Some(frame)));
+        Self { outer, _here: PhantomData }
+    }
+
+    /// Moves on to the item at `index`: its random numbers start afresh.
+    pub(crate) fn set_index(index: usize) {
+        FRAME.with(|slot| {
+            if let Some(frame) = slot.borrow_mut().as_mut() {
+                frame.context.index = Some(index);
+                frame.rng = None;
+            }
+        });
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        let outer = self.outer.take();
+        FRAME.with(|slot| slot.replace(outer));
+    }
+}
+
+/// For which item and batch this thread is running user code; `None` outside a loader.
+#[must_use]
+pub fn context() -> Option<FetchContext> {
+    FRAME.with(|slot| slot.borrow().as_ref().map(|frame| frame.context))
+}
+
+/// The random numbers of the item or batch that this thread is working on.
+///
+/// In `Dataset::get` they are a function of (seed, epoch, index), in a batcher and in `get_many`
+/// of (seed, epoch, batch): the same for any number of workers. Each item starts afresh; within
+/// one item every call continues where the last stopped. The seed is that of the loader's
+/// shuffle, 0 without one. Outside a loader the numbers start from a random seed, once a thread.
+///
+/// It implements `rand_core` 0.10's `Rng`, and so `rand` 0.10's `RngExt`.
+#[must_use]
+pub fn rng() -> ContextRng {
+    ContextRng { _here: PhantomData }
+}
+
+/// The random numbers of the item at `index`, from their start.
+///
+/// For `get_many`, where one call serves several items: what [`rng`] gives in `get(index)`.
+/// Outside a loader a function of `index` and a random seed, drawn once a thread.
+#[must_use]
+pub fn rng_at(index: usize) -> ItemRng {
+    let key = FRAME.with(|slot| slot.borrow().as_ref().map(|frame| frame.key(Some(index))));
+    let key = key.unwrap_or_else(|| {
+        let seed = outside(|rng| rng.clone().next_u64());
+        seed::derive(seed, Domain::Fetch, 0, index as u64)
+    });
+    ItemRng(seed::rng(key))
+}
+
+/// A thread's generator for draws outside any loader.
+fn outside<T>(draw: impl FnOnce(&mut PositionRng) -> T) -> T {
+    OUTSIDE.with(|slot| {
+        // `RandomState` is keyed by the operating system's randomness.
+        draw(slot.borrow_mut().get_or_insert_with(|| seed::rng(RandomState::new().hash_one(0u8))))
+    })
+}
+
+fn draw<T>(draw: impl FnOnce(&mut PositionRng) -> T) -> T {
+    FRAME.with(|slot| match slot.borrow_mut().as_mut() {
+        None => outside(draw),
+        Some(frame) => {
+            let key = frame.key(frame.context.index);
+            draw(frame.rng.get_or_insert_with(|| seed::rng(key)))
+        }
+    })
+}
+
+/// What [`rng`] returns: a handle to the numbers of whatever this thread is working on.
+#[derive(Debug)]
+pub struct ContextRng {
+    _here: PhantomData<*const ()>,
+}
+
+impl TryRng for ContextRng {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(draw(Rng::next_u32))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(draw(Rng::next_u64))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        draw(|rng| rng.fill_bytes(bytes));
+        Ok(())
+    }
+}
+
+/// What [`rng_at`] returns: the numbers of one item.
+#[derive(Clone, Debug)]
+pub struct ItemRng(PositionRng);
+
+impl TryRng for ItemRng {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(self.0.next_u32())
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(self.0.next_u64())
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.0.fill_bytes(bytes);
+        Ok(())
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    const AT: FetchContext = FetchContext { epoch: 2, batch: 5, index: None, worker: Some(1) };
+
+    #[test]
+    fn a_nested_scope_gives_the_outer_one_back() {
+        assert_eq!(context(), None);
+        let outer = Scope::enter(AT, 0);
+        {
+            let _inner = Scope::enter(FetchContext { batch: 9, ..AT }, 0);
+            Scope::set_index(3);
+            assert_eq!(context().and_then(|context| context.index), Some(3));
+        }
+        assert_eq!(context(), Some(AT));
+        drop(outer);
+        assert_eq!(context(), None);
+    }
+
+    #[test]
+    fn the_numbers_follow_the_index_and_continue_within_it() {
+        let _scope = Scope::enter(AT, 11);
+        Scope::set_index(7);
+        let first = [rng().next_u64(), rng().next_u64()];
+        assert_ne!(first[0], first[1]);
+        Scope::set_index(8);
+        assert_ne!(rng().next_u64(), first[0]);
+        Scope::set_index(7);
+        assert_eq!(rng().next_u64(), first[0]);
+        assert_eq!(rng_at(7).next_u64(), first[0]);
+    }
+
+    #[test]
+    fn a_batch_draws_other_numbers_than_an_item() {
+        let _scope = Scope::enter(AT, 11);
+        assert_ne!(rng().next_u64(), rng_at(AT.batch).next_u64());
+    }
+
+    #[test]
+    fn outside_a_loader_there_are_numbers_too() {
+        assert_ne!(rng().next_u64(), rng().next_u64());
+        assert_eq!(rng_at(1).next_u64(), rng_at(1).next_u64());
+    }
+}

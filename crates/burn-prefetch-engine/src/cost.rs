@@ -1,0 +1,168 @@
+//! What fetching an item and assembling a batch cost, learned as they run, and what follows.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// A part is worth about this much work: long enough that its hand-over does not count, short
+/// enough that one part does not delay a batch.
+const PART: Duration = Duration::from_micros(100);
+
+/// Below this a batch is so cheap that reading the clock for each would show.
+const CHEAP: f64 = 5_000.0;
+
+/// One in so many cheap batches is measured.
+const SAMPLED: usize = 16;
+
+/// The weight of a new measurement: half of what is known is from the last five.
+const WEIGHT: f64 = 0.125;
+
+/// How a batch is cut into parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// So that one part is worth about 100 µs; as many as there are workers until that is known.
+    Learned,
+    /// The same, at most so many.
+    AtMost(NonZeroUsize),
+}
+
+/// How many batches may be alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// As many as keep all workers busy, learned, at most two for each worker.
+    Learned,
+    /// So many.
+    Fixed(usize),
+}
+
+/// Averages of what has been measured, and the decisions taken from them.
+#[derive(Debug)]
+pub(crate) struct Costs {
+    workers: usize,
+    parts: Parts,
+    item: Option<f64>,
+    assembly: Option<f64>,
+}
+
+impl Costs {
+    pub(crate) fn new(workers: usize, parts: Parts) -> Self {
+        Self { workers, parts, item: None, assembly: None }
+    }
+
+    /// Whether batch `number` of `len` items should be measured.
+    pub(crate) fn wants(&self, number: usize, len: usize) -> bool {
+        let cheap = self.item.is_some_and(|item| item * to_f64(len) < CHEAP);
+        !cheap || number.is_multiple_of(SAMPLED)
+    }
+
+    pub(crate) fn fetched(&mut self, items: usize, took: Duration) {
+        if items > 0 {
+            learn(&mut self.item, nanos(took) / to_f64(items));
+        }
+    }
+
+    pub(crate) fn assembled(&mut self, took: Duration) {
+        learn(&mut self.assembly, nanos(took));
+    }
+
+    /// Into how many parts a batch of `len` items is cut.
+    pub(crate) fn parts(&self, len: usize) -> usize {
+        let most = match self.parts {
+            _ if self.workers == 0 => 1,
+            Parts::Learned => len,
+            Parts::AtMost(most) => len.min(most.get()),
+        };
+        let wanted = match self.item {
+            None => self.workers,
+            Some(item) => to_count(item * to_f64(len) / nanos(PART)),
+        };
+        wanted.clamp(1, most.max(1))
+    }
+
+    /// How many batches alive keep every worker busy: `⌈n/p⌉ + 1 + ⌈n·a/(a+f)⌉` for n workers, p
+    /// parts a batch, and a batch's assembly taking a and its fetch f. At most 2n.
+    ///
+    /// The workers share the parts of the oldest batch (n of them need `⌈n/p⌉` batches), while
+    /// assembly occupies n·a/(a+f) workers with a batch each, and one more is being waited for.
+    /// Measured by the bench `uneven_items`.
+    pub(crate) fn ahead(&self, len: usize) -> usize {
+        let workers = self.workers;
+        let sharing = workers.div_ceil(self.parts(len).min(workers.max(1)));
+        let assembling = match (self.item, self.assembly) {
+            (Some(item), Some(assembly)) if assembly > 0.0 => {
+                let share = assembly / (assembly + item * to_f64(len));
+                to_count(to_f64(workers) * share)
+            }
+            _ => 0,
+        };
+        (sharing + 1 + assembling).min(2 * workers)
+    }
+}
+
+fn learn(known: &mut Option<f64>, new: f64) {
+    *known = Some(known.map_or(new, |old| old + WEIGHT * (new - old)));
+}
+
+fn nanos(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e9
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an average needs no 53 bits")]
+fn to_f64(count: usize) -> f64 {
+    count as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast from a float saturates, and the caller clamps"
+)]
+fn to_count(value: f64) -> usize {
+    value.ceil() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn costs(workers: usize, item: u64, assembly: u64) -> Costs {
+        let mut costs = Costs::new(workers, Parts::Learned);
+        costs.fetched(1, Duration::from_micros(item));
+        costs.assembled(Duration::from_micros(assembly));
+        costs
+    }
+
+    #[test]
+    fn before_anything_is_known_a_batch_is_shared_by_all_workers() {
+        let costs = Costs::new(4, Parts::Learned);
+        assert_eq!((costs.parts(64), costs.ahead(64)), (4, 2));
+        assert_eq!((costs.parts(1), costs.ahead(1)), (1, 5));
+        assert_eq!(Costs::new(4, Parts::AtMost(NonZeroUsize::MIN)).parts(64), 1);
+    }
+
+    #[test]
+    fn a_part_is_worth_a_hundred_microseconds() {
+        assert_eq!(costs(4, 50, 0).parts(64), 32);
+        assert_eq!(costs(4, 5_000, 0).parts(64), 64);
+        assert_eq!(costs(4, 0, 0).parts(64), 1);
+    }
+
+    #[test]
+    fn the_window_follows_the_share_of_assembly() {
+        // The formula's own examples: 8 workers, parts enough for all.
+        assert_eq!(costs(8, 100, 0).ahead(64), 2);
+        assert_eq!(costs(8, 100, 1_600).ahead(64), 4);
+        assert_eq!(costs(8, 100, 6_400).ahead(64), 6);
+        // One part a batch: every worker needs its own.
+        assert_eq!(costs(8, 100, 0).ahead(1), 9);
+        assert_eq!(costs(1, 100, 100_000).ahead(64), 2);
+        assert_eq!(costs(0, 100, 100).ahead(64), 0);
+    }
+
+    #[test]
+    fn cheap_batches_are_sampled() {
+        let costs = costs(2, 1, 0);
+        assert!(costs.wants(3, 64));
+        assert!(!costs.wants(3, 2));
+        assert!(costs.wants(32, 2));
+    }
+}

@@ -1,0 +1,217 @@
+//! The state of one pass between its reader and the workers: what may be made, is being made, is made.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::Duration;
+
+use crate::assembly::{Assembly, Failure, Finished};
+use crate::cost::{Ahead, Costs, Parts};
+use crate::error::LoadError;
+use crate::plan::EpochPlan;
+use crate::ring::Ring;
+use crate::source::Source;
+use crate::window::Window;
+
+/// How far a pass may run ahead, and how its batches are cut.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Batches alive.
+    pub ahead: Ahead,
+    /// Bytes alive beyond the oldest batch, by [`Source::cost`].
+    pub bytes: Option<u64>,
+    /// The parts of a batch.
+    pub parts: Parts,
+}
+
+/// A finished batch, or why there is none.
+pub(crate) type Outcome<S> = Result<<S as Source>::Batch, LoadError>;
+
+/// Permission to fetch one part of one batch.
+#[derive(Debug)]
+pub(crate) struct Claim<P> {
+    pub(crate) number: usize,
+    pub(crate) part: usize,
+    pub(crate) piece: P,
+    /// The offsets within the batch.
+    pub(crate) within: Range<usize>,
+    /// Whether reading the clock is worth it.
+    pub(crate) measured: bool,
+    /// Whether there is work left for another worker.
+    pub(crate) more: bool,
+}
+
+/// What giving a part back leads to.
+#[derive(Debug)]
+pub(crate) enum Returned<P> {
+    /// Other parts are still out.
+    Waiting,
+    /// The batch is complete: whoever gets this assembles it.
+    Complete(Finished<P>),
+    /// Nobody wants the batch any more: whoever gets this drops it, outside the lock.
+    Unwanted(Vec<P>),
+}
+
+/// A state machine without a thread; [`Feed`](crate::feed::Feed) puts a lock around it.
+///
+/// Invariants: an assembly is in `open` from its ticket until its last part is back; numbers in
+/// `open` and `ring` are below `end`, and all below `window.issued()`.
+pub(crate) struct Desk<S: Source> {
+    window: Window,
+    ahead: Ahead,
+    open: VecDeque<Assembly<S::Piece>>,
+    ring: Ring<Outcome<S>>,
+    costs: Costs,
+    /// No batch of this number or beyond is made: the pass ends, or failed, before it.
+    end: usize,
+    /// The reader is inside `next()` and has nothing to return.
+    asking: bool,
+    /// The reader sleeps until the ring is ready.
+    parked: bool,
+}
+
+impl<S: Source> Desk<S> {
+    pub(crate) fn new(plan: &EpochPlan, workers: usize, limits: Limits) -> Self {
+        let costs = Costs::new(workers, limits.parts);
+        let ahead = match (workers, limits.ahead) {
+            (0, _) => 0,
+            (_, Ahead::Learned) => costs.ahead(plan.batch(0).len()),
+            (_, Ahead::Fixed(batches)) => batches,
+        };
+        Self {
+            window: Window::new(ahead, limits.bytes),
+            ahead: limits.ahead,
+            open: VecDeque::new(),
+            ring: Ring::new(),
+            costs,
+            end: plan.num_batches(),
+            asking: false,
+            parked: false,
+        }
+    }
+
+    /// Work that may be done now: a part of the oldest batch that has one, else a new batch.
+    pub(crate) fn claim(
+        &mut self,
+        source: &S,
+        plan: &EpochPlan,
+        returned: usize,
+    ) -> Option<Claim<S::Piece>> {
+        if !self.open.iter().any(Assembly::has_unclaimed) {
+            self.issue(source, plan, returned)?;
+        }
+        let assembly = self.open.iter_mut().find(|assembly| assembly.has_unclaimed())?;
+        let number = assembly.number();
+        let (part, piece, within) = assembly.claim()?;
+        let more = assembly.has_unclaimed() || self.may_issue(source, plan, returned);
+        let measured = self.costs.wants(number, plan.batch(number).len());
+        Some(Claim { number, part, piece, within, measured, more })
+    }
+
+    /// Takes back a part; `took` is set where it was measured.
+    pub(crate) fn give_back(
+        &mut self,
+        claim: (usize, usize, S::Piece),
+        failure: Option<Failure>,
+        took: Option<(usize, Duration)>,
+    ) -> Returned<S::Piece> {
+        let (number, part, piece) = claim;
+        if let Some((items, took)) = took {
+            self.costs.fetched(items, took);
+        }
+        let Some(at) = self.open.iter().position(|assembly| assembly.number() == number) else {
+            return Returned::Unwanted(vec![piece]);
+        };
+        if !self.open[at].give_back(part, piece, failure) {
+            return Returned::Waiting;
+        }
+        match self.open.remove(at) {
+            Some(assembly) => Returned::Complete(assembly.finish()),
+            None => Returned::Waiting,
+        }
+    }
+
+    /// Takes a finished batch. Gives back what is to be dropped outside the lock, and whether the
+    /// reader is to be woken.
+    pub(crate) fn put(
+        &mut self,
+        plan: &EpochPlan,
+        number: usize,
+        outcome: Outcome<S>,
+        took: Option<Duration>,
+    ) -> (Option<Outcome<S>>, bool) {
+        if let Some(took) = took {
+            self.costs.assembled(took);
+            if self.ahead == Ahead::Learned {
+                self.window.set_limit(self.costs.ahead(plan.batch(0).len()));
+            }
+        }
+        if number >= self.end {
+            return (Some(outcome), false);
+        }
+        if outcome.is_err() {
+            self.end = number + 1;
+        }
+        self.ring.put(number, outcome);
+        let wake = self.parked && self.ring.is_ready();
+        self.parked &= !wake;
+        (None, wake)
+    }
+
+    /// Moves what is ready to `out`; if there is nothing, the reader is asking from now on.
+    pub(crate) fn take_ready(&mut self, out: &mut VecDeque<Outcome<S>>) {
+        self.ring.take_ready(out);
+        self.asking = out.is_empty();
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ring.is_ready()
+    }
+
+    /// The reader goes to sleep until [`put`](Self::put) says that it is to be woken.
+    pub(crate) fn park(&mut self) {
+        self.parked = true;
+    }
+
+    /// Whether the sleeping reader has not been woken yet.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.parked
+    }
+
+    /// Whether no batch is left to start.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.window.issued() >= self.end
+    }
+
+    /// Whether a batch is so cheap that waking a worker for each would cost more.
+    pub(crate) fn is_cheap(&self, len: usize) -> bool {
+        !self.costs.wants(1, len)
+    }
+
+    /// Ends the pass: nothing is started any more. Gives back what is to be dropped outside the
+    /// lock; parts still out come back as unwanted.
+    pub(crate) fn close(&mut self) -> (Vec<Finished<S::Piece>>, Vec<Outcome<S>>) {
+        self.end = 0;
+        let open = self.open.drain(..).map(Assembly::finish).collect();
+        (open, self.ring.take_all().collect())
+    }
+
+    fn may_issue(&mut self, source: &S, plan: &EpochPlan, returned: usize) -> bool {
+        let number = self.window.issued();
+        if number >= self.end {
+            return false;
+        }
+        let cost = source.cost(plan.batch(number).len());
+        self.window.has_room(returned, self.asking, cost)
+    }
+
+    fn issue(&mut self, source: &S, plan: &EpochPlan, returned: usize) -> Option<()> {
+        if !self.may_issue(source, plan, returned) {
+            return None;
+        }
+        let len = plan.batch(self.window.issued()).len();
+        let number = self.window.issue(source.cost(len));
+        let pieces = source.open(len, self.costs.parts(len));
+        self.open.push_back(Assembly::new(number, len, pieces));
+        Some(())
+    }
+}

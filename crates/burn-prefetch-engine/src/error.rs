@@ -1,0 +1,208 @@
+//! Everything that can go wrong with a batch, and where it went wrong.
+
+use std::error::Error;
+use std::fmt;
+
+/// An error of any type that may cross threads.
+pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
+
+/// The step of a batch in which something went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Stage {
+    /// Reading items: `Dataset::get` or `get_many`.
+    Fetch,
+    /// Making a batch of the items: `Batcher::batch`.
+    Assemble,
+    /// Moving a batch to its device.
+    Upload,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fetch => "fetching",
+            Self::Assemble => "assembling",
+            Self::Upload => "uploading",
+        })
+    }
+}
+
+/// Where in an epoch something went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The step.
+    pub stage: Stage,
+    /// The epoch, counted from the loader's first.
+    pub epoch: usize,
+    /// The batch within the epoch, from 0.
+    pub batch: usize,
+    /// The dataset index; `None` where a whole batch or part failed and no one index is to blame.
+    pub index: Option<usize>,
+    /// The dataset indices that were asked for in one call; empty where `index` says it all.
+    pub indices: Vec<usize>,
+    /// The worker, from 0; `None` on the thread that called `next()`.
+    pub worker: Option<usize>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// As many indices as a line of text bears; all of them are in [`Place::indices`].
+        const SHOWN: usize = 8;
+        write!(f, "{} failed in epoch {}, batch {}", self.stage, self.epoch, self.batch)?;
+        if let Some(index) = self.index {
+            write!(f, ", index {index}")?;
+        } else if !self.indices.is_empty() {
+            let shown = &self.indices[..self.indices.len().min(SHOWN)];
+            let more = self.indices.len() - shown.len();
+            write!(f, ", indices {shown:?}")?;
+            if more > 0 {
+                write!(f, " and {more} more")?;
+            }
+        }
+        match self.worker {
+            Some(worker) => write!(f, " (worker {worker})"),
+            None => f.write_str(" (calling thread)"),
+        }
+    }
+}
+
+/// Why a batch could not be made; it stands in the batch's place and ends the pass.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The dataset returned an error.
+    #[error("{at}: {source}")]
+    Dataset {
+        /// Where.
+        at: Place,
+        /// The dataset's own error.
+        source: BoxError,
+    },
+    /// The user's code panicked.
+    #[error("{at}: panicked: {message}")]
+    Panic {
+        /// Where.
+        at: Place,
+        /// The text of the panic.
+        message: String,
+    },
+    /// A fetch of several items returned another number of them.
+    #[error("{at}: {expected} items were asked for, {got} came back")]
+    Count {
+        /// Where.
+        at: Place,
+        /// The number of indices asked for.
+        expected: usize,
+        /// The number of items returned.
+        got: usize,
+    },
+    /// A host batch could not be turned into what the loader yields.
+    #[error("{at}: {source}")]
+    Upload {
+        /// Where.
+        at: Place,
+        /// The cause.
+        source: BoxError,
+    },
+}
+
+impl LoadError {
+    /// The load error in `error` or in what caused it.
+    ///
+    /// Frameworks wrap errors; this finds ours whatever it is wrapped in. The user's own error is
+    /// its `source()`.
+    #[must_use]
+    pub fn of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            if let Some(found) = error.downcast_ref() {
+                return Some(found);
+            }
+            cause = error.source();
+        }
+        None
+    }
+
+    /// Where it went wrong.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        match self {
+            Self::Dataset { at, .. }
+            | Self::Panic { at, .. }
+            | Self::Count { at, .. }
+            | Self::Upload { at, .. } => at,
+        }
+    }
+}
+
+/// Why a fetch failed, before the engine knows where that was.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// The dataset's own error.
+    Dataset(BoxError),
+    /// Another number of items than was asked for.
+    Count {
+        /// The number of indices asked for.
+        expected: usize,
+        /// The number of items returned.
+        got: usize,
+    },
+}
+
+impl FetchError {
+    pub(crate) fn at(self, at: Place) -> LoadError {
+        match self {
+            Self::Dataset(source) => LoadError::Dataset { at, source },
+            Self::Count { expected, got } => LoadError::Count { at, expected, got },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_reads_as_a_sentence() {
+        let mut at = Place {
+            stage: Stage::Fetch,
+            epoch: 3,
+            batch: 7,
+            index: Some(21),
+            indices: Vec::new(),
+            worker: Some(1),
+        };
+        assert_eq!(at.to_string(), "fetching failed in epoch 3, batch 7, index 21 (worker 1)");
+        at.index = None;
+        at.indices = (0..10).collect();
+        at.worker = None;
+        assert_eq!(
+            at.to_string(),
+            "fetching failed in epoch 3, batch 7, indices [0, 1, 2, 3, 4, 5, 6, 7] and 2 more \
+             (calling thread)"
+        );
+    }
+
+    #[test]
+    fn the_source_is_kept() {
+        let at = Place {
+            stage: Stage::Upload,
+            epoch: 0,
+            batch: 0,
+            index: None,
+            indices: Vec::new(),
+            worker: None,
+        };
+        let error = LoadError::Upload { at, source: Box::new(fmt::Error) };
+        assert!(error.source().is_some_and(|source| source.is::<fmt::Error>()));
+        #[derive(Debug, thiserror::Error)]
+        #[error("wrapped")]
+        struct Wrapped(#[source] LoadError);
+        let wrapped = Wrapped(error);
+        let found = LoadError::of(&wrapped).unwrap();
+        assert_eq!(found.place().stage, Stage::Upload);
+        assert!(LoadError::of(&fmt::Error).is_none());
+    }
+}

@@ -1,0 +1,242 @@
+//! One pass as the workers see it: its state behind a lock, and the road of a part through user code.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+
+use crate::assembly::{Failure, Finished};
+use crate::context::{FetchContext, Scope};
+use crate::desk::{Claim, Desk, Limits, Outcome, Returned};
+use crate::error::{LoadError, Place, Stage};
+use crate::plan::EpochPlan;
+use crate::pool::{Hand, Serve};
+use crate::source::{Part, Source};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use crate::sync::{Condvar, Moment, Mutex};
+use crate::unwind::{dispose, guard};
+
+/// What a pass is made from: whose data, in which order, under which seed.
+#[derive(Debug)]
+pub struct Job<S> {
+    /// The user's side.
+    pub source: Arc<S>,
+    /// The epoch.
+    pub plan: EpochPlan,
+    /// The seed of the random numbers that user code draws.
+    pub seed: u64,
+}
+
+/// What the reader and the workers of one pass share.
+pub(crate) struct Feed<S: Source> {
+    job: Job<S>,
+    desk: Mutex<Desk<S>>,
+    /// The parked reader's bell.
+    ready: Condvar,
+    /// How many batches `next()` has returned; written by the reader alone.
+    returned: CachePadded<AtomicUsize>,
+    waiting_since: AtomicUsize,
+    /// A hint, so that the reader need not take the lock: no batch is left to start.
+    exhausted: AtomicBool,
+    /// A hint: batches are so cheap that workers should be woken for several at once.
+    cheap: AtomicBool,
+}
+
+impl<S: Source> Feed<S> {
+    pub(crate) fn new(job: Job<S>, workers: usize, limits: Limits) -> Self {
+        let desk = Desk::new(&job.plan, workers, limits);
+        Self {
+            job,
+            desk: Mutex::new(desk),
+            ready: Condvar::default(),
+            returned: CachePadded::new(AtomicUsize::new(0)),
+            waiting_since: AtomicUsize::new(0),
+            exhausted: AtomicBool::new(false),
+            cheap: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn plan(&self) -> &EpochPlan {
+        &self.job.plan
+    }
+
+    /// Moves what is ready to `out`; if there is nothing, the oldest batch may be started whatever
+    /// the window says.
+    pub(crate) fn take_ready(&self, out: &mut VecDeque<Outcome<S>>) {
+        self.desk.lock().take_ready(out);
+    }
+
+    /// Frees one place in the window.
+    pub(crate) fn returned_one(&self, returned: usize) {
+        self.returned.store(returned, SeqCst);
+    }
+
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.exhausted.load(SeqCst)
+    }
+
+    pub(crate) fn is_cheap(&self) -> bool {
+        self.cheap.load(SeqCst)
+    }
+
+    /// Sleeps until the next batch is ready; `tick` says since when, for the workers' choice.
+    pub(crate) fn wait(&self, tick: usize) {
+        self.waiting_since.store(tick, SeqCst);
+        let mut desk = self.desk.lock();
+        if !desk.is_ready() {
+            desk.park();
+            while desk.is_parked() {
+                desk = self.ready.wait(desk);
+            }
+        }
+        drop(desk);
+        self.waiting_since.store(0, SeqCst);
+    }
+
+    /// Ends the pass and drops what nobody took.
+    pub(crate) fn close(&self) {
+        let (open, finished) = self.desk.lock().close();
+        open.into_iter().flat_map(|batch| batch.pieces).for_each(dispose);
+        finished.into_iter().for_each(dispose);
+    }
+
+    fn claim(&self, desk: &mut Desk<S>) -> Option<Claim<S::Piece>> {
+        let claim = desk.claim(&self.job.source, &self.job.plan, self.returned.load(SeqCst));
+        if desk.is_exhausted() {
+            self.exhausted.store(true, SeqCst);
+        }
+        claim
+    }
+
+    /// Fetches one part and, where it was the last of its batch, assembles the batch. Returns what
+    /// to do next, if the hand stays.
+    fn carry(&self, claim: Claim<S::Piece>, hand: &Hand<'_>) -> Option<Claim<S::Piece>> {
+        let Claim { number, part, mut piece, within, measured, .. } = claim;
+        let begun = measured.then(Moment::now);
+        let failure = self.fetch((number, &within), &mut piece, hand);
+        let took = begun.map(|begun| (within.len(), begun.elapsed()));
+
+        let mut desk = self.desk.lock();
+        match desk.give_back((number, part, piece), failure, took) {
+            Returned::Waiting => {
+                if hand.may_stay() { self.claim(&mut desk) } else { None }
+            }
+            Returned::Unwanted(pieces) => {
+                drop(desk);
+                dispose(pieces);
+                None
+            }
+            Returned::Complete(finished) => {
+                drop(desk);
+                self.complete(finished, measured, hand)
+            }
+        }
+    }
+
+    fn complete(
+        &self,
+        finished: Finished<S::Piece>,
+        measured: bool,
+        hand: &Hand<'_>,
+    ) -> Option<Claim<S::Piece>> {
+        let number = finished.number;
+        let begun = measured.then(Moment::now);
+        let outcome = self.assemble(finished, hand);
+        let took = begun.filter(|_| outcome.is_ok()).map(Moment::elapsed);
+
+        let mut desk = self.desk.lock();
+        let (unwanted, wake) = desk.put(&self.job.plan, number, outcome, took);
+        self.cheap.store(desk.is_cheap(self.job.plan.batch(number).len()), SeqCst);
+        let next = if hand.may_stay() { self.claim(&mut desk) } else { None };
+        drop(desk);
+        if wake {
+            self.ready.notify_one();
+        }
+        if let Some(unwanted) = unwanted {
+            dispose(unwanted);
+        }
+        next
+    }
+
+    fn fetch(
+        &self,
+        (number, within): (usize, &std::ops::Range<usize>),
+        piece: &mut S::Piece,
+        hand: &Hand<'_>,
+    ) -> Option<Failure> {
+        let plan = &self.job.plan;
+        let mut part = Part::new(plan, &plan.batch(number), within);
+        let scope = Scope::enter(self.context(number, hand), self.job.seed);
+        let outcome = guard(|| self.job.source.fetch(piece, &mut part));
+        drop(scope);
+        if let Ok(Ok(())) = outcome {
+            return None;
+        }
+        let offset = part.offset(within);
+        let at = Place {
+            stage: Stage::Fetch,
+            epoch: plan.epoch(),
+            batch: number,
+            index: part.index(),
+            indices: part.into_asked(),
+            worker: hand.worker,
+        };
+        let error = match outcome {
+            Ok(Ok(())) => return None,
+            Ok(Err(error)) => error.at(at),
+            Err(message) => LoadError::Panic { at, message },
+        };
+        Some(Failure { offset, error })
+    }
+
+    fn assemble(&self, finished: Finished<S::Piece>, hand: &Hand<'_>) -> Outcome<S> {
+        let Finished { number, pieces, failure } = finished;
+        if let Some(error) = failure {
+            dispose(pieces);
+            return Err(error);
+        }
+        let scope = Scope::enter(self.context(number, hand), self.job.seed);
+        let outcome = guard(|| self.job.source.assemble(pieces));
+        drop(scope);
+        let at = |stage| Place {
+            stage,
+            epoch: self.job.plan.epoch(),
+            batch: number,
+            index: None,
+            indices: Vec::new(),
+            worker: hand.worker,
+        };
+        match outcome {
+            Ok(Ok(batch)) => Ok(batch),
+            Ok(Err(source)) => Err(LoadError::Upload { at: at(Stage::Upload), source }),
+            Err(message) => Err(LoadError::Panic { at: at(Stage::Assemble), message }),
+        }
+    }
+
+    fn context(&self, number: usize, hand: &Hand<'_>) -> FetchContext {
+        FetchContext {
+            epoch: self.job.plan.epoch(),
+            batch: number,
+            index: None,
+            worker: hand.worker,
+        }
+    }
+}
+
+impl<S: Source> Serve for Feed<S> {
+    fn serve(&self, hand: &Hand<'_>) -> bool {
+        let mut next = self.claim(&mut self.desk.lock());
+        let served = next.is_some();
+        while let Some(claim) = next {
+            if claim.more {
+                hand.wake_another();
+            }
+            next = self.carry(claim, hand);
+        }
+        served
+    }
+
+    fn waiting_since(&self) -> usize {
+        self.waiting_since.load(SeqCst)
+    }
+}

@@ -1,0 +1,38 @@
+//! The engine of [burn-prefetch](https://docs.rs/burn-prefetch): ordered, bounded, parallel batch
+//! loading, without a framework.
+//!
+//! A [`Plan`] says which items make which batch; a [`Source`] fetches items and assembles batches;
+//! a [`Pool`] of workers does that for any number of [`Reader`]s, each of which yields its epoch's
+//! batches in order and never has more of them alive than its [`Limits`] allow.
+//!
+//! A reader pulls: workers only ever get work that may be done at once, so that no worker waits
+//! for a reader and no reader can starve another.
+
+mod assembly;
+mod context;
+mod cost;
+mod desk;
+mod error;
+mod feed;
+mod order;
+mod permutation;
+mod plan;
+mod pool;
+mod reader;
+mod ring;
+mod seed;
+mod source;
+mod sync;
+mod unwind;
+mod window;
+
+pub use context::{ContextRng, FetchContext, ItemRng, context, rng, rng_at};
+pub use cost::{Ahead, Parts};
+pub use desk::Limits;
+pub use error::{BoxError, FetchError, LoadError, Place, Stage};
+pub use feed::Job;
+pub use order::{EpochOrder, Order};
+pub use plan::{EpochPlan, Plan, Remainder};
+pub use pool::{Lifetime, Pool};
+pub use reader::Reader;
+pub use source::{Part, Source};

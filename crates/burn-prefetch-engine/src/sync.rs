@@ -1,0 +1,120 @@
+//! The one door to threads, locks and clocks, which the model checker swaps.
+//!
+//! Everything in the engine that can block, wake or tell the time comes from here. Under
+//! `--cfg shuttle` the same names are [shuttle](https://docs.rs/shuttle)'s, and a timed wait may
+//! fire at any moment, so that a schedule in which a timeout wins is explored as any other.
+
+use std::time::Duration;
+
+#[cfg(not(shuttle))]
+mod imp {
+    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic};
+    pub(crate) use std::thread::{Builder, JoinHandle};
+    pub(crate) use std::thread_local;
+}
+
+#[cfg(shuttle)]
+mod imp {
+    pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, atomic};
+    pub(crate) use shuttle::thread::{Builder, JoinHandle};
+    pub(crate) use shuttle::thread_local;
+}
+
+pub(crate) use imp::{JoinHandle, MutexGuard, atomic, thread_local};
+
+/// A lock that is never poisoned: no user code runs under it, so a panic cannot leave it half done.
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T>(imp::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(imp::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// A condition that threads wait for under a [`Mutex`].
+#[derive(Debug, Default)]
+pub(crate) struct Condvar(imp::Condvar);
+
+impl Condvar {
+    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.0.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    pub(crate) fn notify_one(&self) {
+        self.0.notify_one();
+    }
+
+    pub(crate) fn notify_all(&self) {
+        self.0.notify_all();
+    }
+
+    /// Waits for at most `limit`; the flag says whether the time ran out.
+    #[cfg(not(shuttle))]
+    pub(crate) fn wait_timeout<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        limit: Duration,
+    ) -> (MutexGuard<'a, T>, bool) {
+        let (guard, outcome) =
+            self.0.wait_timeout(guard, limit).unwrap_or_else(std::sync::PoisonError::into_inner);
+        (guard, outcome.timed_out())
+    }
+
+    /// Waits, or lets the clock fire at once: the model checker decides.
+    #[cfg(shuttle)]
+    pub(crate) fn wait_timeout<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        _limit: Duration,
+    ) -> (MutexGuard<'a, T>, bool) {
+        use shuttle::rand::Rng;
+        if shuttle::rand::thread_rng().gen_bool(0.2) {
+            return (guard, true);
+        }
+        (self.wait(guard), false)
+    }
+}
+
+/// Starts a thread under a name.
+///
+/// # Errors
+///
+/// The operating system's refusal to start one more thread.
+pub(crate) fn spawn(
+    name: String,
+    body: impl FnOnce() + Send + 'static,
+) -> std::io::Result<JoinHandle<()>> {
+    imp::Builder::new().name(name).spawn(body)
+}
+
+/// A moment on the one clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment(#[cfg(not(shuttle))] std::time::Instant);
+
+impl Moment {
+    #[cfg(not(shuttle))]
+    pub(crate) fn now() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    /// Under the model checker no time passes: a schedule must not depend on the machine.
+    #[cfg(shuttle)]
+    pub(crate) fn now() -> Self {
+        Self()
+    }
+
+    #[cfg(not(shuttle))]
+    pub(crate) fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
+
+    #[cfg(shuttle)]
+    pub(crate) fn elapsed(self) -> Duration {
+        Duration::ZERO
+    }
+}

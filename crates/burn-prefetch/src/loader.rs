@@ -1,0 +1,156 @@
+//! Burn's `DataLoader` over the engine: passes, copies for other devices, slices.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use burn_prefetch_engine::{Plan, Pool};
+
+use crate::burn::{DataLoader, DataLoaderIterator, Device};
+use crate::config_error::ConfigError;
+use crate::effective::EffectiveConfig;
+use crate::progress::PrefetchIterator;
+use crate::settings::Settings;
+use crate::source::{PassSettings, Supply};
+
+/// A data loader: batches in one order, made ahead by workers, never more alive than allowed.
+///
+/// All copies made by `to_device` and `slice` are one family and share its workers, which start
+/// with the first pass that has work. The epoch is counted by each copy for itself, from the
+/// count of the loader that it was made from; every `iter()` is one epoch. Order depends on the
+/// seed, the epoch and the bounds of a slice alone.
+///
+/// Dropping the last of a family joins its workers after the part each is in, for at most five
+/// seconds; dropped on one of its own workers, it lets them end by themselves.
+pub struct PrefetchDataLoader<O> {
+    supply: Arc<dyn Supply<O>>,
+    pool: Arc<Pool>,
+    plan: Plan,
+    settings: Arc<Settings>,
+    next_epoch: AtomicUsize,
+}
+
+impl<O: Send + 'static> PrefetchDataLoader<O> {
+    pub(crate) fn new(
+        supply: Arc<dyn Supply<O>>,
+        pool: Arc<Pool>,
+        plan: Plan,
+        settings: Settings,
+    ) -> Self {
+        warn_if_nothing_is_left(&plan, &settings);
+        let next_epoch = AtomicUsize::new(settings.start_epoch);
+        Self { supply, pool, plan, settings: Arc::new(settings), next_epoch }
+    }
+
+    /// How many batches a pass yields.
+    #[must_use]
+    pub fn num_batches(&self) -> usize {
+        self.plan.num_batches()
+    }
+
+    /// The epoch that the next `iter()` will be.
+    #[must_use]
+    pub fn epoch(&self) -> usize {
+        self.next_epoch.load(Ordering::Relaxed)
+    }
+
+    /// Sets the epoch that the next `iter()` will be; copies keep their own count.
+    pub fn set_epoch(&self, epoch: usize) {
+        self.next_epoch.store(epoch, Ordering::Relaxed);
+    }
+
+    /// A pass over one epoch; the count of epochs stays as it is.
+    #[must_use]
+    pub fn iter_epoch(&self, epoch: usize) -> PrefetchIterator<'_, O> {
+        let pass = PassSettings {
+            plan: self.plan.at(epoch),
+            seed: self.settings.shuffle.unwrap_or_default(),
+            limits: self.settings.limits(),
+        };
+        PrefetchIterator::new(self.supply.start(&self.pool, pass))
+    }
+
+    /// What is in force, and what was ignored and why.
+    #[must_use]
+    pub fn effective_config(&self) -> EffectiveConfig {
+        self.settings.effective()
+    }
+
+    /// A loader over the dataset's indices `start..end`, shuffled within themselves.
+    ///
+    /// # Errors
+    ///
+    /// When `start > end`, or `end` is beyond [`num_items`](DataLoader::num_items).
+    pub fn try_slice(&self, start: usize, end: usize) -> Result<Self, ConfigError> {
+        let num_items = self.plan.num_items();
+        if start > end {
+            return Err(ConfigError::SliceReversed { start, end });
+        }
+        if end > num_items {
+            return Err(ConfigError::SliceBeyond { start, end, num_items });
+        }
+        let slice = Self { plan: self.plan.slice(start, end), ..self.copy() };
+        warn_if_nothing_is_left(&slice.plan, &slice.settings);
+        Ok(slice)
+    }
+
+    fn copy(&self) -> Self {
+        Self {
+            supply: Arc::clone(&self.supply),
+            pool: Arc::clone(&self.pool),
+            plan: self.plan,
+            settings: Arc::clone(&self.settings),
+            next_epoch: AtomicUsize::new(self.epoch()),
+        }
+    }
+}
+
+/// An empty pass over data that is not empty is legal, and most often not meant.
+fn warn_if_nothing_is_left(plan: &Plan, settings: &Settings) {
+    let items = plan.all_items();
+    if plan.num_items() == 0 && items > 0 {
+        log::warn!(
+            "drop_last leaves nothing of {items} items with batch_size {}: every pass is empty; \
+             use a batch_size of at most {items}, or drop_last(false)",
+            settings.batch_size
+        );
+    }
+}
+
+impl<O> fmt::Debug for PrefetchDataLoader<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PrefetchDataLoader")
+            .field("plan", &self.plan)
+            .field("settings", &self.settings)
+            .field("next_epoch", &self.next_epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<O: Send + 'static> DataLoader<O> for PrefetchDataLoader<O> {
+    fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<O> + 'a> {
+        let epoch = self.next_epoch.fetch_add(1, Ordering::Relaxed);
+        Box::new(self.iter_epoch(epoch))
+    }
+
+    /// What a pass yields: with `drop_last`, without the items left out.
+    fn num_items(&self) -> usize {
+        self.plan.num_items()
+    }
+
+    fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
+        Arc::new(Self { supply: self.supply.on(device.clone()), ..self.copy() })
+    }
+
+    /// As [`try_slice`](PrefetchDataLoader::try_slice).
+    ///
+    /// # Panics
+    ///
+    /// When `start > end`, or `end` is beyond `num_items`.
+    fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<O>> {
+        match self.try_slice(start, end) {
+            Ok(slice) => Arc::new(slice),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! A `Dataset` and a `Batcher` as what the engine asks for: fetch these, assemble those.
+
+use std::error::Error;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use burn_prefetch_engine::{
+    BoxError, EpochPlan, FetchError, Job, Limits, LoadError, Part, Pool, Reader, Source,
+};
+
+use crate::burn::{Batcher, Dataset, Device};
+
+/// One pass, whatever its dataset and items are.
+pub(crate) trait Pass<O>: Iterator<Item = Result<O, LoadError>> + Send {
+    /// Items in the batches returned, and in the whole pass.
+    fn items(&self) -> (usize, usize);
+    fn epoch(&self) -> usize;
+}
+
+impl<S: Source> Pass<S::Batch> for Reader<S> {
+    fn items(&self) -> (usize, usize) {
+        (self.items_returned(), self.num_items())
+    }
+
+    fn epoch(&self) -> usize {
+        Reader::epoch(self)
+    }
+}
+
+/// Where the passes of one loader come from, whatever its dataset and items are.
+pub(crate) trait Supply<O>: Send + Sync {
+    fn start(&self, pool: &Arc<Pool>, pass: PassSettings) -> Box<dyn Pass<O>>;
+    /// The same data on another device.
+    fn on(&self, device: Device) -> Arc<dyn Supply<O>>;
+}
+
+/// What tells one pass from another.
+pub(crate) struct PassSettings {
+    pub(crate) plan: EpochPlan,
+    pub(crate) seed: u64,
+    pub(crate) limits: Limits,
+}
+
+/// How items are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fetch {
+    /// One by one, each in its own context.
+    Each,
+    /// A part's items in one call.
+    Many,
+}
+
+/// A plain Burn dataset and batcher.
+pub(crate) struct DatasetSource<D, I, E, O> {
+    pub(crate) dataset: Arc<D>,
+    pub(crate) batcher: Arc<dyn Batcher<I, O>>,
+    pub(crate) device: Device,
+    pub(crate) fetch: Fetch,
+    pub(crate) error: PhantomData<fn() -> E>,
+}
+
+impl<D, I, E, O> Supply<O> for Arc<DatasetSource<D, I, E, O>>
+where
+    D: Dataset<I, E> + 'static,
+    I: Send + 'static,
+    E: Error + Send + Sync + 'static,
+    O: Send + 'static,
+{
+    fn start(&self, pool: &Arc<Pool>, pass: PassSettings) -> Box<dyn Pass<O>> {
+        let PassSettings { plan, seed, limits } = pass;
+        let job = Job { source: Arc::clone(self), plan, seed };
+        Box::new(Reader::new(Arc::clone(pool), job, limits))
+    }
+
+    fn on(&self, device: Device) -> Arc<dyn Supply<O>> {
+        Arc::new(Arc::new(DatasetSource {
+            dataset: Arc::clone(&self.dataset),
+            batcher: Arc::clone(&self.batcher),
+            device,
+            fetch: self.fetch,
+            error: PhantomData,
+        }))
+    }
+}
+
+impl<D, I, E, O> Source for DatasetSource<D, I, E, O>
+where
+    D: Dataset<I, E> + 'static,
+    I: Send + 'static,
+    E: Error + Send + Sync + 'static,
+    O: Send + 'static,
+{
+    type Piece = Vec<I>;
+    type Batch = O;
+
+    fn open(&self, _len: usize, parts: usize) -> Vec<Vec<I>> {
+        (0..parts).map(|_| Vec::new()).collect()
+    }
+
+    fn fetch(&self, piece: &mut Vec<I>, part: &mut Part<'_>) -> Result<(), FetchError> {
+        // The first piece becomes the batch: it has room for the others.
+        let room = if part.is_first() { part.batch_len() } else { part.len() };
+        match self.fetch {
+            Fetch::Each => {
+                piece.reserve_exact(room);
+                for index in part {
+                    piece.push(self.dataset.get(index).map_err(dataset_error)?);
+                }
+            }
+            Fetch::Many => {
+                let indices = part.take_all();
+                let expected = indices.len();
+                let items = self.dataset.get_many(indices).map_err(dataset_error)?;
+                if items.len() != expected {
+                    return Err(FetchError::Count { expected, got: items.len() });
+                }
+                *piece = items;
+            }
+        }
+        Ok(())
+    }
+
+    fn assemble(&self, pieces: Vec<Vec<I>>) -> Result<O, BoxError> {
+        let mut pieces = pieces.into_iter();
+        let mut items = pieces.next().unwrap_or_default();
+        pieces.for_each(|mut piece| items.append(&mut piece));
+        Ok(self.batcher.batch(items, &self.device))
+    }
+}
+
+fn dataset_error<E: Error + Send + Sync + 'static>(error: E) -> FetchError {
+    FetchError::Dataset(Box::new(error))
+}

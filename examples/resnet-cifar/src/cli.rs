@@ -1,0 +1,286 @@
+//! The command line: what can be asked for, its defaults and its help.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+use crate::data::Source;
+
+/// Train a small ResNet on CIFAR with burn-prefetch, and measure it beside Burn's own data loader.
+///
+/// Without a command it runs `compare`: the same training four times, each in its own process, once with
+/// Burn's loader and three times with burn-prefetch, and prints one table.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) compare: CompareArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compare Burn's loader with burn-prefetch on the same training (what a bare run does).
+    Compare(CompareArgs),
+    /// Train for some epochs and report the accuracy on held-out pictures.
+    Train(TrainArgs),
+    /// One row of `compare`, printed as one JSON object.
+    #[command(hide = true)]
+    Contender(ContenderArgs),
+}
+
+/// What every command shares: data, model, batch, workers, seed.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Setup {
+    /// A folder with CIFAR-10 or CIFAR-100 binary files, or `shapes`: drawn pictures of ten shapes.
+    #[arg(long, value_name = "DIR|shapes", default_value = "shapes")]
+    pub(crate) data: Source,
+    /// How many pictures `shapes` draws.
+    #[arg(long, value_name = "N", default_value = "8192")]
+    pub(crate) images: NonZeroUsize,
+    /// The network: He et al. 2015, section 4.2, with 6n + 2 layers.
+    #[arg(long, value_enum, default_value_t = Architecture::Resnet8)]
+    pub(crate) model: Architecture,
+    /// Pictures in a batch.
+    #[arg(long, value_name = "N", default_value = "64")]
+    pub(crate) batch_size: NonZeroUsize,
+    /// Worker threads of the loader; 0 loads on the training thread.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(0..=256))]
+    pub(crate) workers: u16,
+    /// Seed of the weights, the order, the augmentation and the drawn pictures.
+    #[arg(long, value_name = "SEED", default_value_t = 42)]
+    pub(crate) seed: u64,
+    /// Learning rate of SGD (momentum 0.9, weight decay 1e-4).
+    #[arg(long, value_name = "RATE", default_value_t = 0.05, value_parser = positive)]
+    pub(crate) lr: f64,
+}
+
+/// How long one contender runs, and on what kind of step.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) setup: Setup,
+    /// Training steps of each contender; the first fifth (at most 5) is warm-up and not measured.
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) steps: u32,
+    /// Wait T milliseconds instead of training: what a fast device sees ("simulated step").
+    #[arg(long, value_name = "T")]
+    pub(crate) step_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Also write the rows to FILE, as a JSON list (bytes, seconds, shares from 0 to 1).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ContenderArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) loader: LoaderArgs,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TrainArgs {
+    #[command(flatten)]
+    pub(crate) setup: Setup,
+    /// Passes over the training pictures; the learning rate falls to a tenth at 1/2 and at 3/4 of all steps.
+    #[arg(long, value_name = "N", default_value = "2")]
+    pub(crate) epochs: NonZeroUsize,
+    #[command(flatten)]
+    pub(crate) loader: LoaderArgs,
+}
+
+/// Which loader feeds the training, and how far it may run ahead.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LoaderArgs {
+    /// The loader to use.
+    #[arg(long, value_enum, default_value_t = LoaderKind::Prefetch)]
+    pub(crate) loader: LoaderKind,
+    /// Batches alive for each worker (burn-prefetch only; learned as it runs where nothing is given).
+    #[arg(long, value_name = "N")]
+    pub(crate) prefetch_factor: Option<usize>,
+    /// Batches alive in total (burn-prefetch only).
+    #[arg(long, value_name = "N")]
+    pub(crate) prefetch: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum LoaderKind {
+    /// burn-prefetch
+    #[serde(rename = "burn-prefetch")]
+    Prefetch,
+    /// Burn's own loader, as it is
+    #[serde(rename = "burn")]
+    Burn,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Architecture {
+    /// 8 layers (n = 1), 75,000 parameters
+    Resnet8,
+    /// 20 layers (n = 3), 270,000 parameters
+    Resnet20,
+}
+
+impl Architecture {
+    /// The `n` of the paper: residual blocks in each of the three stages.
+    pub(crate) fn blocks_per_stage(self) -> usize {
+        match self {
+            Self::Resnet8 => 1,
+            Self::Resnet20 => 3,
+        }
+    }
+
+    /// The name that figures are shown under.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Resnet8 => "ResNet-8",
+            Self::Resnet20 => "ResNet-20",
+        }
+    }
+
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Resnet8 => "resnet8",
+            Self::Resnet20 => "resnet20",
+        }
+    }
+}
+
+impl LoaderArgs {
+    /// How far the loader may run ahead, or why these settings do not go together.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let bounded = self.prefetch.is_some() || self.prefetch_factor.is_some();
+        if self.loader == LoaderKind::Burn && bounded {
+            bail!(
+                "--loader burn has no prefetch setting; leave --prefetch and --prefetch-factor out"
+            );
+        }
+        Ok(())
+    }
+
+    /// The same settings as command-line arguments, for a child process.
+    pub(crate) fn to_args(&self) -> Vec<OsString> {
+        let name = match self.loader {
+            LoaderKind::Prefetch => "prefetch",
+            LoaderKind::Burn => "burn",
+        };
+        let mut args = vec!["--loader".into(), name.into()];
+        if let Some(factor) = self.prefetch_factor {
+            args.extend(["--prefetch-factor".into(), factor.to_string().into()]);
+        }
+        if let Some(total) = self.prefetch {
+            args.extend(["--prefetch".into(), total.to_string().into()]);
+        }
+        args
+    }
+}
+
+impl RunArgs {
+    /// The steps at the start that no figure counts.
+    pub(crate) fn warm_up(&self) -> u32 {
+        (self.steps / 5).clamp(1, 5)
+    }
+
+    /// The same settings as command-line arguments, for a child process.
+    pub(crate) fn to_args(&self) -> Vec<OsString> {
+        let setup = &self.setup;
+        let mut args: Vec<OsString> = vec!["--data".into(), setup.data.as_arg().into()];
+        for (flag, value) in [
+            ("--images", setup.images.to_string()),
+            ("--model", setup.model.flag().to_owned()),
+            ("--batch-size", setup.batch_size.to_string()),
+            ("--workers", setup.workers.to_string()),
+            ("--seed", setup.seed.to_string()),
+            ("--lr", setup.lr.to_string()),
+            ("--steps", self.steps.to_string()),
+        ] {
+            args.extend([flag.into(), value.into()]);
+        }
+        if let Some(wait) = self.step_ms {
+            args.extend(["--step-ms".into(), wait.to_string().into()]);
+        }
+        args
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let rate: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if rate.is_finite() && rate > 0.0 {
+        Ok(rate)
+    } else {
+        Err("must be a number above 0".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_child_process_gets_every_setting_of_its_parent() {
+        let flags = [
+            "resnet-cifar",
+            "--data",
+            "some dir",
+            "--images",
+            "77",
+            "--model",
+            "resnet20",
+            "--batch-size",
+            "3",
+            "--workers",
+            "5",
+            "--seed",
+            "9",
+            "--lr",
+            "0.125",
+            "--steps",
+            "11",
+            "--step-ms",
+            "4",
+        ];
+        let parent = Cli::parse_from(flags).compare.run;
+        let loader = LoaderArgs {
+            loader: LoaderKind::Prefetch,
+            prefetch_factor: Some(6),
+            prefetch: Some(7),
+        };
+        let mut args: Vec<OsString> = vec!["resnet-cifar".into(), "contender".into()];
+        args.extend(parent.to_args());
+        args.extend(loader.to_args());
+        let Some(Command::Contender(child)) = Cli::parse_from(args).command else {
+            panic!("not read as a contender");
+        };
+        assert_eq!(format!("{:?}", child.run), format!("{parent:?}"));
+        assert_eq!(format!("{:?}", child.loader), format!("{loader:?}"));
+    }
+
+    #[test]
+    fn burns_loader_takes_no_prefetch_setting() {
+        let args = LoaderArgs {
+            loader: LoaderKind::Burn,
+            prefetch_factor: None,
+            prefetch: Some(2),
+        };
+        assert!(args.check().unwrap_err().to_string().contains("--prefetch"));
+    }
+}

@@ -1,0 +1,136 @@
+//! One function that gives a loader, Burn's or ours; nothing after it can tell which.
+
+use std::sync::Arc;
+
+use burn::data::dataloader::DataLoader;
+use burn::tensor::Device;
+
+use crate::batch::{CifarBatch, CifarBatcher, CifarDataset};
+use crate::cli::{LoaderArgs, LoaderKind, Setup};
+use crate::data::Pictures;
+use crate::gauge::Gauge;
+
+/// What a loader reads, and how.
+#[derive(Debug)]
+pub(crate) struct Feed<'a> {
+    pub(crate) setup: &'a Setup,
+    pub(crate) pictures: &'a Arc<Pictures>,
+    pub(crate) gauge: &'a Arc<Gauge>,
+    pub(crate) device: &'a Device,
+}
+
+impl Feed<'_> {
+    /// Shuffled and augmented, for training.
+    pub(crate) fn training(
+        &self,
+        args: &LoaderArgs,
+    ) -> anyhow::Result<Arc<dyn DataLoader<CifarBatch>>> {
+        match args.loader {
+            LoaderKind::Burn => Ok(self.burns()),
+            LoaderKind::Prefetch => self.ours(args),
+        }
+    }
+
+    /// In order and as they are, for testing.
+    pub(crate) fn testing(&self) -> anyhow::Result<Arc<dyn DataLoader<CifarBatch>>> {
+        let loader = burn_prefetch::DataLoaderBuilder::new(self.batcher())
+            .batch_size(self.setup.batch_size.get())
+            .num_workers(usize::from(self.setup.workers))
+            .set_device(self.device.clone())
+            .try_build(self.dataset(false))?;
+        Ok(Arc::new(loader))
+    }
+
+    fn burns(&self) -> Arc<dyn DataLoader<CifarBatch>> {
+        burn::data::dataloader::DataLoaderBuilder::new(self.batcher())
+            .batch_size(self.setup.batch_size.get())
+            .shuffle(self.setup.seed)
+            .num_workers(usize::from(self.setup.workers))
+            .set_device(self.device.clone())
+            .build(self.dataset(true))
+    }
+
+    fn ours(&self, args: &LoaderArgs) -> anyhow::Result<Arc<dyn DataLoader<CifarBatch>>> {
+        let mut builder = burn_prefetch::DataLoaderBuilder::new(self.batcher())
+            .batch_size(self.setup.batch_size.get())
+            .shuffle(self.setup.seed)
+            .num_workers(usize::from(self.setup.workers))
+            .set_device(self.device.clone());
+        if let Some(factor) = args.prefetch_factor {
+            builder = builder.prefetch_factor(factor);
+        }
+        if let Some(total) = args.prefetch {
+            builder = builder.prefetch(total);
+        }
+        Ok(Arc::new(builder.try_build(self.dataset(true))?))
+    }
+
+    fn batcher(&self) -> CifarBatcher {
+        CifarBatcher {
+            norm: self.pictures.norm,
+            gauge: Arc::clone(self.gauge),
+        }
+    }
+
+    fn dataset(&self, augmented: bool) -> CifarDataset {
+        CifarDataset {
+            pictures: Arc::clone(self.pictures),
+            augmented,
+            gauge: Arc::clone(self.gauge),
+        }
+    }
+}
+
+/// The most batches that may be alive under these settings; `None` where the user gave no bound, or has none to give.
+pub(crate) fn bound(args: &LoaderArgs, workers: u16) -> Option<usize> {
+    let workers = usize::from(workers);
+    if args.loader == LoaderKind::Burn {
+        return None;
+    }
+    let by_factor = args
+        .prefetch_factor
+        .filter(|_| workers > 0)
+        .map(|factor| workers * factor);
+    match (by_factor, args.prefetch) {
+        (Some(factor), Some(total)) => Some(factor.min(total.max(1))),
+        (Some(factor), None) => Some(factor),
+        // The one that `next()` itself makes.
+        (None, _) if workers == 0 => Some(1),
+        (None, total) => total.map(|total| total.max(1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound_of(
+        prefetch_factor: Option<usize>,
+        prefetch: Option<usize>,
+        workers: u16,
+    ) -> Option<usize> {
+        bound(
+            &LoaderArgs {
+                loader: LoaderKind::Prefetch,
+                prefetch_factor,
+                prefetch,
+            },
+            workers,
+        )
+    }
+
+    #[test]
+    fn the_strictest_bound_given_holds() {
+        assert_eq!(bound_of(Some(2), None, 4), Some(8));
+        assert_eq!(bound_of(Some(2), Some(3), 4), Some(3));
+        assert_eq!(bound_of(Some(1), Some(3), 2), Some(2));
+        assert_eq!(bound_of(None, Some(0), 2), Some(1));
+        assert_eq!(bound_of(None, None, 2), None);
+    }
+
+    #[test]
+    fn without_workers_one_batch_exists_at_a_time() {
+        assert_eq!(bound_of(Some(2), None, 0), Some(1));
+        assert_eq!(bound_of(None, Some(5), 0), Some(1));
+    }
+}

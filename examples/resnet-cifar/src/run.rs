@@ -1,0 +1,227 @@
+//! One contender: its loader, its steps, its figures.
+
+use std::io::{self, Write as _};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use burn::data::dataloader::DataLoader;
+use burn::tensor::Device;
+use indicatif::ProgressBar;
+use serde::{Deserialize, Serialize};
+
+use crate::batch::CifarBatch;
+use crate::checksum::Checksum;
+use crate::cli::{ContenderArgs, LoaderArgs, LoaderKind, RunArgs};
+use crate::data::{self, Pictures, Split};
+use crate::gauge::Gauge;
+use crate::loader::{self, Feed};
+use crate::memory::Baseline;
+use crate::meter::{self, Sample};
+use crate::progress;
+use crate::step::{Step, Trainer};
+
+/// One row of the table, one object of the JSON file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Row {
+    /// What the row is called, unique within a table.
+    pub(crate) name: String,
+    pub(crate) loader: LoaderKind,
+    pub(crate) workers: u16,
+    pub(crate) batch_size: usize,
+    /// The most batches that may be alive; null where the loader has no such setting, or it was left alone.
+    pub(crate) bound: Option<usize>,
+    /// Steps that were run, the warm-up among them.
+    pub(crate) steps: u32,
+    /// Steps at the start that no rate and no share counts.
+    pub(crate) warm_up_steps: u32,
+    /// The data's name; drawn data says so.
+    pub(crate) data: String,
+    pub(crate) model: String,
+    /// The wait that replaced the training step; null where the network was trained.
+    pub(crate) step_ms: Option<u64>,
+    /// The median over the steps.
+    pub(crate) images_per_second: f64,
+    /// The share of time in which the training thread had no batch, 0 to 1.
+    pub(crate) wait_share: f64,
+    pub(crate) peak_batches_alive: usize,
+    /// Bytes.
+    pub(crate) peak_batch_bytes: usize,
+    /// Bytes; null where the system keeps no peak that can start anew.
+    pub(crate) peak_rss_above_baseline: Option<usize>,
+    /// The mean of the last five losses; null where the step is simulated.
+    pub(crate) final_loss: Option<f32>,
+    /// Every step's loss.
+    pub(crate) losses: Vec<f32>,
+    /// Of the batches' bytes, in the order of their arrival.
+    pub(crate) checksum: String,
+}
+
+/// What the loop brings home.
+#[derive(Debug)]
+struct Course {
+    samples: Vec<Sample>,
+    losses: Vec<f32>,
+    checksum: Checksum,
+}
+
+/// Runs one contender in this process and prints its row as one JSON object.
+pub(crate) fn contender(args: &ContenderArgs) -> anyhow::Result<()> {
+    args.loader.check()?;
+    let row = measure(&args.run, &args.loader)?;
+    let json = serde_json::to_string(&row).context("cannot write the row as JSON")?;
+    writeln!(io::stdout().lock(), "{json}").context("cannot print the row")
+}
+
+fn measure(run: &RunArgs, args: &LoaderArgs) -> anyhow::Result<Row> {
+    let setup = &run.setup;
+    let pictures = data::load(setup, Split::Train)?;
+    let device = Device::flex().autodiff();
+    let mut step = match run.step_ms {
+        Some(wait) => Step::Simulated(Duration::from_millis(wait)),
+        None => Step::Train(Box::new(Trainer::new(setup, pictures.classes, &device))),
+    };
+    let gauge = Gauge::new(setup.batch_size.get());
+    let feed = Feed {
+        setup,
+        pictures: &pictures,
+        gauge: &gauge,
+        device: &device,
+    };
+    let loader = feed.training(args)?;
+    let bar = progress::bar(&name(args), run.steps.into());
+    let baseline = Baseline::mark();
+    let course = Loop {
+        loader: &*loader,
+        gauge: &gauge,
+        bar: &bar,
+    }
+    .run(run.steps, &mut step)?;
+    let rss = baseline.and_then(Baseline::peak_above);
+    bar.finish();
+    drop(loader);
+    ensure!(
+        gauge.alive() == 0,
+        "{} batches outlive their loader",
+        gauge.alive()
+    );
+    let row = Row {
+        peak_batches_alive: gauge.peak().batches,
+        peak_batch_bytes: gauge.peak().bytes,
+        peak_rss_above_baseline: rss,
+        ..row(run, args, &pictures, course)
+    };
+    Ok(row)
+}
+
+fn row(run: &RunArgs, args: &LoaderArgs, pictures: &Pictures, course: Course) -> Row {
+    let samples = course
+        .samples
+        .get(run.warm_up() as usize..)
+        .unwrap_or_default();
+    Row {
+        name: name(args),
+        loader: args.loader,
+        workers: run.setup.workers,
+        batch_size: run.setup.batch_size.get(),
+        bound: loader::bound(args, run.setup.workers),
+        steps: run.steps,
+        warm_up_steps: run.warm_up(),
+        data: pictures.name.clone(),
+        model: run.setup.model.title().to_owned(),
+        step_ms: run.step_ms,
+        images_per_second: meter::images_per_second(samples),
+        wait_share: meter::wait_share(samples),
+        peak_batches_alive: 0,
+        peak_batch_bytes: 0,
+        peak_rss_above_baseline: None,
+        final_loss: last_losses(&course.losses),
+        losses: course.losses,
+        checksum: course.checksum.hex(),
+    }
+}
+
+/// What the contender is called in the table.
+pub(crate) fn name(args: &LoaderArgs) -> String {
+    let mut words = Vec::new();
+    if let Some(factor) = args.prefetch_factor {
+        words.push(format!("prefetch_factor({factor})"));
+    }
+    if let Some(total) = args.prefetch {
+        words.push(format!("prefetch({total})"));
+    }
+    match args.loader {
+        LoaderKind::Burn => "Burn's loader".to_owned(),
+        LoaderKind::Prefetch if words.is_empty() => "burn-prefetch".to_owned(),
+        LoaderKind::Prefetch => words.join(", "),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "there are at most five")]
+fn last_losses(losses: &[f32]) -> Option<f32> {
+    let last = &losses[losses.len().saturating_sub(5)..];
+    (!last.is_empty()).then(|| last.iter().sum::<f32>() / last.len() as f32)
+}
+
+/// The training loop; it sees Burn's traits only.
+struct Loop<'a> {
+    loader: &'a dyn DataLoader<CifarBatch>,
+    gauge: &'a Gauge,
+    bar: &'a ProgressBar,
+}
+
+impl Loop<'_> {
+    /// Runs `steps` steps, over as many epochs as they take.
+    fn run(&self, steps: u32, step: &mut Step) -> anyhow::Result<Course> {
+        let mut course = Course {
+            samples: Vec::new(),
+            losses: Vec::new(),
+            checksum: Checksum::new(),
+        };
+        let mut since = Instant::now();
+        while course.samples.len() < steps as usize {
+            let before = course.samples.len();
+            let mut batches = self.loader.iter();
+            while course.samples.len() < steps as usize {
+                let asking = self.gauge.ask();
+                let Some(batch) = batches.next() else { break };
+                let batch = batch.context("the loader gave an error")?;
+                asking.got(&batch.guard);
+                let waited = since.elapsed();
+                let images = batch.len();
+                course.checksum.add(&batch)?;
+                course.losses.extend(step.run(batch)?);
+                course.samples.push(Sample {
+                    images,
+                    waited,
+                    total: since.elapsed(),
+                });
+                since = Instant::now();
+                self.show(&course);
+            }
+            ensure!(
+                course.samples.len() > before,
+                "an epoch of the data has no batch"
+            );
+        }
+        Ok(course)
+    }
+
+    fn show(&self, course: &Course) {
+        if let Some(loss) = last_losses(&course.losses) {
+            self.bar.set_message(format!("loss {loss:.3}"));
+        }
+        self.bar.inc(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_final_loss_is_the_mean_of_the_last_five() {
+        assert_eq!(last_losses(&[]), None);
+        assert_eq!(last_losses(&[3.0]), Some(3.0));
+        assert_eq!(last_losses(&[100.0, 1.0, 2.0, 3.0, 4.0, 5.0]), Some(3.0));
+    }
+}

@@ -1,0 +1,127 @@
+//! What happens to a batch: a training step, or a wait that stands for one.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use burn::module::Module as _;
+use burn::nn::loss::{CrossEntropyLoss, CrossEntropyLossConfig};
+use burn::optim::decay::WeightDecayConfig;
+use burn::optim::momentum::MomentumConfig;
+use burn::optim::{GradientsParams, ModuleOptimizer, SgdConfig};
+use burn::tensor::{Device, Int, Tensor};
+
+use crate::batch::CifarBatch;
+use crate::cli::Setup;
+use crate::data::{CHANNELS, SIDE};
+use crate::model::ResNet;
+
+/// What a contender does with each batch.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Train(Box<Trainer>),
+    /// The training thread sleeps that long: what the loader sees of a fast device.
+    Simulated(Duration),
+}
+
+/// A network under training: SGD with momentum 0.9 and weight decay 1e-4, as He et al. 2015.
+pub(crate) struct Trainer {
+    model: ResNet,
+    optimizer: ModuleOptimizer,
+    loss: CrossEntropyLoss,
+    rate: f64,
+}
+
+impl Step {
+    /// The loss of this batch before the step; none where the step is simulated.
+    pub(crate) fn run(&mut self, batch: CifarBatch) -> anyhow::Result<Option<f32>> {
+        match self {
+            Self::Train(trainer) => trainer.step(batch).map(Some),
+            Self::Simulated(wait) => {
+                pause(*wait);
+                Ok(None)
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the wait is what is simulated; it synchronises nothing"
+)]
+fn pause(wait: Duration) {
+    std::thread::sleep(wait);
+}
+
+impl Trainer {
+    /// A network drawn from the seed.
+    ///
+    /// Before that, one step of a twin on a blank batch brings everything that a training needs into memory, so that
+    /// what comes on top of it is the loader's.
+    pub(crate) fn new(setup: &Setup, classes: usize, device: &Device) -> Self {
+        let count = setup.batch_size.get();
+        let images = Tensor::zeros([count, CHANNELS, SIDE, SIDE], device);
+        let mut twin = Self::untrained(setup, classes, device);
+        let (_, grads) = twin.backward(images, Tensor::zeros([count], device));
+        twin.update(grads);
+        drop(twin);
+        Self::untrained(setup, classes, device)
+    }
+
+    fn untrained(setup: &Setup, classes: usize, device: &Device) -> Self {
+        device.seed(setup.seed);
+        Self {
+            model: ResNet::new(setup.model, classes, device),
+            optimizer: optimizer(),
+            loss: CrossEntropyLossConfig::new().init(device),
+            rate: setup.lr,
+        }
+    }
+
+    pub(crate) fn set_rate(&mut self, rate: f64) {
+        self.rate = rate;
+    }
+
+    /// The network without gradients, its batch norms in the state of evaluation.
+    pub(crate) fn for_evaluation(&self) -> ResNet {
+        self.model.valid()
+    }
+
+    /// One step of SGD; the loss is that before it.
+    pub(crate) fn step(&mut self, batch: CifarBatch) -> anyhow::Result<f32> {
+        let (loss, grads) = self.backward(batch.images, batch.targets);
+        ensure!(
+            loss.is_finite(),
+            "the loss is {loss}: the training has diverged, choose a lower --lr"
+        );
+        self.update(grads);
+        Ok(loss)
+    }
+
+    fn update(&mut self, grads: GradientsParams) {
+        self.model = self.optimizer.step(self.rate, self.model.clone(), grads);
+    }
+
+    fn backward(&self, images: Tensor<4>, targets: Tensor<1, Int>) -> (f32, GradientsParams) {
+        let loss = self.loss.forward(self.model.forward(images), targets);
+        let grads = GradientsParams::from_grads(loss.backward(), &self.model);
+        (loss.into_scalar(), grads)
+    }
+}
+
+impl std::fmt::Debug for Trainer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trainer")
+            .field("model", &self.model)
+            .field("rate", &self.rate)
+            .finish_non_exhaustive()
+    }
+}
+
+fn optimizer() -> ModuleOptimizer {
+    SgdConfig::new()
+        .with_momentum(Some(
+            MomentumConfig::new().with_momentum(0.9).with_dampening(0.0),
+        ))
+        .with_weight_decay(Some(WeightDecayConfig::new(1e-4)))
+        .init()
+}

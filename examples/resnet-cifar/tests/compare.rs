@@ -1,0 +1,116 @@
+//! `compare` end to end: what it prints, what it writes, and that its figures keep their promises.
+
+mod support;
+
+use std::io::{self, Write as _};
+use std::{env, fs};
+
+use serde_json::Value;
+use support::{count, trainer};
+
+/// Runs `compare` on the data with a simulated step and returns the rows of the JSON file and what was printed.
+fn compare(data: &str) -> (Vec<Value>, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("rows.json");
+    let json = file.to_str().unwrap();
+    let output = trainer(&[
+        "compare",
+        "--data",
+        data,
+        "--images",
+        "2048",
+        "--batch-size",
+        "16",
+        "--steps",
+        "25",
+        "--step-ms",
+        "20",
+        "--json",
+        json,
+    ]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let rows: Vec<Value> = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(
+        fs::read_dir(dir.path()).unwrap().count(),
+        1,
+        "nothing but the file itself is left"
+    );
+    (rows, text)
+}
+
+fn check(rows: &[Value]) {
+    let names: Vec<_> = rows
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "Burn's loader",
+            "prefetch_factor(2)",
+            "prefetch_factor(1)",
+            "prefetch(2)"
+        ]
+    );
+    let (burn, ours) = rows.split_first().unwrap();
+    assert_eq!(burn["loader"], "burn");
+    assert!(burn["bound"].is_null());
+    for (row, bound) in ours.iter().zip([4, 2, 2]) {
+        let name = &row["name"];
+        assert_eq!(row["loader"], "burn-prefetch");
+        assert_eq!(count(row, "bound"), bound, "{name}");
+        // 20 ms a step is ample for two workers to fill the window, so the bound is reached, and is never passed.
+        assert_eq!(count(row, "peak_batches_alive"), bound, "{name}");
+        assert!(count(burn, "peak_batches_alive") > bound);
+        assert!(
+            count(row, "peak_batch_bytes") < count(burn, "peak_batch_bytes"),
+            "{name}"
+        );
+        assert_eq!(row["checksum"], ours[0]["checksum"], "{name}");
+    }
+    for row in rows {
+        assert!(row["images_per_second"].as_f64().unwrap() > 0.0);
+        assert!((0.0..=1.0).contains(&row["wait_share"].as_f64().unwrap()));
+        assert!(row["final_loss"].is_null(), "a simulated step has no loss");
+        assert!(row.get("peak_rss_above_baseline").is_some());
+        assert_eq!(
+            (
+                count(row, "workers"),
+                count(row, "step_ms"),
+                count(row, "steps")
+            ),
+            (2, 20, 25)
+        );
+    }
+}
+
+#[test]
+fn on_drawn_shapes_ours_stays_within_its_bound_and_below_burns_memory() {
+    let (rows, text) = compare("shapes");
+    check(&rows);
+    assert!(
+        text.starts_with("simulated step of 20 ms; drawn shapes, 2048 training records"),
+        "{text}"
+    );
+    for row in &rows {
+        assert!(row["data"].as_str().unwrap().contains("drawn"));
+        assert!(text.contains(row["name"].as_str().unwrap()));
+    }
+}
+
+#[test]
+fn on_the_real_pictures_too() {
+    let Ok(dir) = env::var("CIFAR10_DIR") else {
+        writeln!(io::stderr(), "skipped: CIFAR10_DIR is not set").unwrap();
+        return;
+    };
+    let (rows, text) = compare(&dir);
+    check(&rows);
+    assert!(text.contains("; CIFAR-10, "), "{text}");
+    assert!(!text.contains("drawn"), "{text}");
+}

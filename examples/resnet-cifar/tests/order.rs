@@ -1,0 +1,79 @@
+//! The same batches, bit for bit, for any number of workers, and the same training with them.
+
+mod support;
+
+use serde_json::Value;
+use support::{contender, count};
+
+/// 30 steps of 16 over 300 pictures: a short batch at the end of each epoch, and a second epoch.
+const STEPS: [&str; 6] = ["--images", "300", "--batch-size", "16", "--steps", "30"];
+
+fn checksum(more: &[&str]) -> Value {
+    contender(&[&STEPS, ["--step-ms", "0"].as_slice(), more].concat())["checksum"].clone()
+}
+
+#[test]
+fn batches_are_equal_for_0_1_2_and_4_workers_and_any_window() {
+    let expected = checksum(&["--workers", "0"]);
+    for workers in ["1", "2", "4"] {
+        for window in [["--prefetch-factor", "2"], ["--prefetch", "1"]] {
+            let args = ["--workers", workers, window[0], window[1]];
+            assert_eq!(checksum(&args), expected, "{args:?}");
+        }
+        assert_eq!(
+            checksum(&["--workers", workers]),
+            expected,
+            "{workers} workers, window learned"
+        );
+    }
+}
+
+#[test]
+fn another_seed_gives_other_batches() {
+    assert_ne!(checksum(&["--seed", "1"]), checksum(&["--seed", "2"]));
+}
+
+/// Twenty training steps and what they lose.
+fn losses(workers: &str) -> Vec<u32> {
+    let row = contender(&[
+        "--images",
+        "256",
+        "--batch-size",
+        "8",
+        "--steps",
+        "20",
+        "--workers",
+        workers,
+    ]);
+    let losses = row["losses"].as_array().unwrap().iter();
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "they were written from f32"
+    )]
+    let bits: Vec<u32> = losses
+        .map(|loss| (loss.as_f64().unwrap() as f32).to_bits())
+        .collect();
+    assert_eq!(bits.len(), 20);
+    bits
+}
+
+#[test]
+fn twenty_losses_are_bit_equal_for_any_workers_where_two_plain_runs_are() {
+    let expected = losses("0");
+    assert_eq!(losses("0"), expected, "training itself repeats bit for bit");
+    for workers in ["1", "2", "4"] {
+        assert_eq!(losses(workers), expected, "{workers} workers");
+    }
+}
+
+#[test]
+fn drawn_shapes_are_learnt_far_above_chance() {
+    let row = contender(&["--images", "1024", "--batch-size", "32", "--steps", "40"]);
+    // Chance is ln 10 = 2.303; the first loss is above it.
+    let loss = row["final_loss"].as_f64().unwrap();
+    assert!(loss < 1.6, "final loss {loss}");
+    assert!(
+        count(&row, "peak_batches_alive") <= 4,
+        "the learned window is at most twice the workers"
+    );
+}

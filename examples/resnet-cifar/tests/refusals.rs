@@ -1,0 +1,111 @@
+//! Bad input: one sentence on stderr, an exit code, and nothing half-written.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use support::{PICTURE, trainer};
+
+/// Runs a comparison on a folder with these files and returns what it says.
+fn refusal(files: &[(&str, Vec<u8>)]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, bytes) in files {
+        fs::write(dir.path().join(name), bytes).unwrap();
+    }
+    refused(dir.path())
+}
+
+fn refused(data: &Path) -> String {
+    let out = tempfile::tempdir().unwrap();
+    let json = out.path().join("rows.json");
+    let output = trainer(&[
+        "--data",
+        data.to_str().unwrap(),
+        "--step-ms",
+        "0",
+        "--json",
+        json.to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty(), "no table");
+    assert_eq!(
+        fs::read_dir(out.path()).unwrap().count(),
+        0,
+        "nothing half-written"
+    );
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+fn record(label: u8) -> Vec<u8> {
+    [vec![label], vec![0; PICTURE]].concat()
+}
+
+#[test]
+fn a_truncated_file() {
+    let text = refusal(&[("data_batch_2.bin", record(1)[..100].to_vec())]);
+    assert!(
+        text.contains("data_batch_2.bin") && text.contains("record 0"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_label_of_10() {
+    let text = refusal(&[("data_batch_1.bin", [record(9), record(10)].concat())]);
+    assert!(
+        text.contains("data_batch_1.bin") && text.contains("record 1 has the label 10"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_empty_folder() {
+    assert!(refusal(&[]).contains("data_batch_1.bin"));
+}
+
+#[test]
+fn a_folder_that_is_not_there() {
+    let text = refused(Path::new("/no/such/folder"));
+    assert!(text.contains("/no/such/folder"), "{text}");
+}
+
+#[test]
+fn settings_that_mean_nothing() {
+    for args in [
+        ["--batch-size", "0"],
+        ["--workers", "100000"],
+        ["--steps", "1"],
+        ["--lr", "-1"],
+        ["--images", "0"],
+        ["--model", "resnet7"],
+    ] {
+        let output = trainer(&args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains(args[0]), "{text}");
+    }
+}
+
+#[test]
+fn a_json_file_in_a_folder_that_is_not_there() {
+    let output = trainer(&["--json", "/no/such/folder/rows.json"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("/no/such/folder/rows.json")
+    );
+}
+
+#[test]
+fn training_needs_test_pictures() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("data_batch_1.bin"), record(1)).unwrap();
+    let output = trainer(&["train", "--data", dir.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("test_batch.bin is missing"), "{text}");
+}

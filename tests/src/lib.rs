@@ -1,0 +1,25 @@
+//! The doubles and helpers that the promises share, each written once.
+//!
+//! The promises themselves are the files beside this package's `src`, one a file. All of them run
+//! under a [watchdog](within) and none sleeps to synchronise: what has to happen first is waited
+//! for, with a [`Gate`], a [`Tally`] or a gauge.
+
+mod batchers;
+mod datasets;
+mod floors;
+mod gate;
+mod gauge;
+mod logs;
+mod passes;
+mod process;
+mod watchdog;
+
+pub use batchers::{Collect, Keep, PanicOn, Placed, Rows};
+pub use datasets::{Broken, Counting, Fault, Hooked, Numbers, Unreadable, Waits};
+pub use floors::{Source, complaints};
+pub use gate::{Gate, Tally};
+pub use gauge::{Alive, Guarded, GuardedNumbers, Lead, Token};
+pub use logs::{Record, capture_logs, logged};
+pub use passes::{Batches, chunks, flat, loader, outcomes, pass};
+pub use process::{LiveThreads, alone, eventually, loader_threads, open_files};
+pub use watchdog::{LIMIT, WORKERS, for_each_worker_count, guarded, within};
