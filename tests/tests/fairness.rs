@@ -41,9 +41,9 @@ fn sleeps(id: &str) -> bool {
         .is_some_and(|(_, state)| state.starts_with('S'))
 }
 
-/// One item is one part. All workers are inside slow items of the first reader, which has 16 batches
-/// queued. When the second reader asks, each of them may finish the part it is in, and as many more
-/// as the second reader's batch has parts: by then that batch must be there.
+/// The first reader is not read, and has 16 slow batches queued, of which the workers are inside the
+/// first: each has a part of it. When the second reader asks, they may finish that batch, and one
+/// more item each: by then the second reader must have its first batch.
 #[test]
 fn a_waiting_reader_comes_before_the_queue_of_another() {
     for_each_worker_count(|workers| {
@@ -60,7 +60,6 @@ fn a_waiting_reader_comes_before_the_queue_of_another() {
             .parts_per_batch(8);
         let both = builder.build(data);
         let (slow, quick) = (both.slice(0, SLOW), both.slice(SLOW, SLOW + 4 * BATCH));
-        // It is kept and not read yet: its workers are all in the first of its 128 parts.
         let unread = slow.iter();
         turns.wait_until(|turns| turns.waiting >= workers);
         let asked = Tally::new(None);
@@ -75,10 +74,10 @@ fn a_waiting_reader_comes_before_the_queue_of_another() {
             eventually("the reader waits, or has its batch", || {
                 second.is_finished() || sleeps(&id)
             });
-            turns.update(|turns| turns.permitted = workers + BATCH);
+            turns.update(|turns| turns.permitted = BATCH + workers);
             second.join().expect("the quick reader is served");
         });
-        assert!(turns.now().done <= workers + BATCH);
+        assert!(turns.now().done <= BATCH + workers);
         turns.update(|turns| turns.permitted = usize::MAX);
         assert_eq!(
             unread.map(Result::unwrap).collect::<Vec<_>>(),

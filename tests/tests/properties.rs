@@ -178,6 +178,9 @@ fn neither_road_nor_early_stops_change_the_order() {
             let mut iterator = ours.iter();
             let mut found = Vec::new();
             while found.len() < stop_after {
+                let left = case.batches() - found.len();
+                let (least, most) = iterator.size_hint();
+                prop_assert!(least <= left && most.is_none_or(|most| left <= most));
                 let Some(batch) = iterator.next() else { break };
                 found.push(batch.expect("every batch loads"));
                 let progress = iterator.progress();

@@ -37,9 +37,19 @@ pub(crate) struct Finished<P> {
 impl<P> Assembly<P> {
     /// A batch of `len` items, cut into as many parts as there are pieces (at least one).
     pub(crate) fn new(number: usize, len: usize, pieces: Vec<P>) -> Self {
-        debug_assert!(!pieces.is_empty() && pieces.len() <= len.max(1), "one item a part at least");
+        debug_assert!(
+            !pieces.is_empty() && pieces.len() <= len.max(1),
+            "one item a part at least"
+        );
         let pieces = pieces.into_iter().map(Some).collect();
-        Self { number, len, pieces, next: 0, out: 0, failure: None }
+        Self {
+            number,
+            len,
+            pieces,
+            next: 0,
+            out: 0,
+            failure: None,
+        }
     }
 
     pub(crate) fn number(&self) -> usize {
@@ -68,7 +78,11 @@ impl<P> Assembly<P> {
         self.out -= 1;
         if let Some(failure) = failure {
             self.next = self.pieces.len();
-            if self.failure.as_ref().is_none_or(|known| failure.offset < known.offset) {
+            if self
+                .failure
+                .as_ref()
+                .is_none_or(|known| failure.offset < known.offset)
+            {
                 self.failure = Some(failure);
             }
         }
@@ -79,7 +93,11 @@ impl<P> Assembly<P> {
     pub(crate) fn finish(self) -> Finished<P> {
         let pieces = self.pieces.into_iter().flatten().collect();
         let failure = self.failure.map(|failure| failure.error);
-        Finished { number: self.number, pieces, failure }
+        Finished {
+            number: self.number,
+            pieces,
+            failure,
+        }
     }
 
     /// The offsets of one part: sizes differ by one at most.
@@ -98,7 +116,7 @@ mod tests {
     use crate::error::{Place, Stage};
     use proptest::prelude::*;
 
-    fn failure(offset: usize) -> Option<Failure> {
+    fn failure(offset: usize) -> Failure {
         let at = Place {
             stage: Stage::Fetch,
             epoch: 0,
@@ -107,7 +125,13 @@ mod tests {
             indices: Vec::new(),
             worker: None,
         };
-        Some(Failure { offset, error: LoadError::Panic { at, message: String::new() } })
+        Failure {
+            offset,
+            error: LoadError::Panic {
+                at,
+                message: String::new(),
+            },
+        }
     }
 
     #[test]
@@ -115,9 +139,9 @@ mod tests {
         let mut assembly = Assembly::new(0, 10, vec![(); 5]);
         assembly.claim();
         assembly.claim();
-        assert!(!assembly.give_back(1, (), failure(3)));
+        assert!(!assembly.give_back(1, (), Some(failure(3))));
         assert!(assembly.claim().is_none());
-        assert!(assembly.give_back(0, (), failure(1)));
+        assert!(assembly.give_back(0, (), Some(failure(1))));
         let finished = assembly.finish();
         assert_eq!(finished.failure.unwrap().place().index, Some(1));
         assert_eq!(finished.pieces.len(), 5);

@@ -29,6 +29,8 @@ pub struct FetchContext {
 struct Frame {
     context: FetchContext,
     seed: u64,
+    /// What is drawn for where no one index is being fetched.
+    whole: Domain,
     /// Made at the first draw; continues until the next item.
     rng: Option<PositionRng>,
 }
@@ -37,9 +39,14 @@ impl Frame {
     fn key(&self, index: Option<usize>) -> u64 {
         let (domain, position) = match index {
             Some(index) => (Domain::Fetch, index),
-            None => (Domain::Assemble, self.context.batch),
+            None => (self.whole, self.context.batch),
         };
-        seed::derive(self.seed, domain, self.context.epoch as u64, position as u64)
+        seed::derive(
+            self.seed,
+            domain,
+            self.context.epoch as u64,
+            position as u64,
+        )
     }
 }
 
@@ -63,10 +70,19 @@ impl std::fmt::Debug for Frame {
 }
 
 impl Scope {
-    pub(crate) fn enter(context: FetchContext, seed: u64) -> Self {
-        let frame = Frame { context, seed, rng: None };
+    /// `whole` is the domain of draws that belong to the batch rather than to one index.
+    pub(crate) fn enter(context: FetchContext, seed: u64, whole: Domain) -> Self {
+        let frame = Frame {
+            context,
+            seed,
+            whole,
+            rng: None,
+        };
         let outer = FRAME.with(|slot| slot.replace(Some(frame)));
-        Self { outer, _here: PhantomData }
+        Self {
+            outer,
+            _here: PhantomData,
+        }
     }
 
     /// Moves on to the item at `index`: its random numbers start afresh.
@@ -96,7 +112,7 @@ pub fn context() -> Option<FetchContext> {
 /// The random numbers of the item or batch that this thread is working on.
 ///
 /// In `Dataset::get` they are a function of (seed, epoch, index), in a batcher and in `get_many`
-/// of (seed, epoch, batch): the same for any number of workers. Each item starts afresh; within
+/// of (seed, epoch, batch), each its own: the same for any number of workers. Each item starts afresh; within
 /// one item every call continues where the last stopped. The seed is that of the loader's
 /// shuffle, 0 without one. Outside a loader the numbers start from a random seed, once a thread.
 ///
@@ -124,7 +140,10 @@ pub fn rng_at(index: usize) -> ItemRng {
 fn outside<T>(draw: impl FnOnce(&mut PositionRng) -> T) -> T {
     OUTSIDE.with(|slot| {
         // `RandomState` is keyed by the operating system's randomness.
-        draw(slot.borrow_mut().get_or_insert_with(|| seed::rng(RandomState::new().hash_one(0u8))))
+        draw(
+            slot.borrow_mut()
+                .get_or_insert_with(|| seed::rng(RandomState::new().hash_one(0u8))),
+        )
     })
 }
 
@@ -186,14 +205,19 @@ impl TryRng for ItemRng {
 mod tests {
     use super::*;
 
-    const AT: FetchContext = FetchContext { epoch: 2, batch: 5, index: None, worker: Some(1) };
+    const AT: FetchContext = FetchContext {
+        epoch: 2,
+        batch: 5,
+        index: None,
+        worker: Some(1),
+    };
 
     #[test]
     fn a_nested_scope_gives_the_outer_one_back() {
         assert_eq!(context(), None);
-        let outer = Scope::enter(AT, 0);
+        let outer = Scope::enter(AT, 0, Domain::Assemble);
         {
-            let _inner = Scope::enter(FetchContext { batch: 9, ..AT }, 0);
+            let _inner = Scope::enter(FetchContext { batch: 9, ..AT }, 0, Domain::Fetch);
             Scope::set_index(3);
             assert_eq!(context().and_then(|context| context.index), Some(3));
         }
@@ -204,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_numbers_follow_the_index_and_continue_within_it() {
-        let _scope = Scope::enter(AT, 11);
+        let _scope = Scope::enter(AT, 11, Domain::Assemble);
         Scope::set_index(7);
         let first = [rng().next_u64(), rng().next_u64()];
         assert_ne!(first[0], first[1]);
@@ -217,8 +241,12 @@ mod tests {
 
     #[test]
     fn a_batch_draws_other_numbers_than_an_item() {
-        let _scope = Scope::enter(AT, 11);
-        assert_ne!(rng().next_u64(), rng_at(AT.batch).next_u64());
+        let assembling = Scope::enter(AT, 11, Domain::Assemble);
+        let drawn = rng().next_u64();
+        assert_ne!(drawn, rng_at(AT.batch).next_u64());
+        drop(assembling);
+        let _fetching = Scope::enter(AT, 11, Domain::FetchMany);
+        assert_ne!(drawn, rng().next_u64());
     }
 
     #[test]

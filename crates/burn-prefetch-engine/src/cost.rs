@@ -45,7 +45,12 @@ pub(crate) struct Costs {
 
 impl Costs {
     pub(crate) fn new(workers: usize, parts: Parts) -> Self {
-        Self { workers, parts, item: None, assembly: None }
+        Self {
+            workers,
+            parts,
+            item: None,
+            assembly: None,
+        }
     }
 
     /// Whether batch `number` of `len` items should be measured.

@@ -58,6 +58,8 @@ pub(crate) enum Returned<P> {
 pub(crate) struct Desk<S: Source> {
     window: Window,
     ahead: Ahead,
+    /// Items in a full batch.
+    batch_len: usize,
     open: VecDeque<Assembly<S::Piece>>,
     ring: Ring<Outcome<S>>,
     costs: Costs,
@@ -80,6 +82,7 @@ impl<S: Source> Desk<S> {
         Self {
             window: Window::new(ahead, limits.bytes),
             ahead: limits.ahead,
+            batch_len: plan.batch(0).len(),
             open: VecDeque::new(),
             ring: Ring::new(),
             costs,
@@ -99,12 +102,22 @@ impl<S: Source> Desk<S> {
         if !self.open.iter().any(Assembly::has_unclaimed) {
             self.issue(source, plan, returned)?;
         }
-        let assembly = self.open.iter_mut().find(|assembly| assembly.has_unclaimed())?;
+        let assembly = self
+            .open
+            .iter_mut()
+            .find(|assembly| assembly.has_unclaimed())?;
         let number = assembly.number();
         let (part, piece, within) = assembly.claim()?;
         let more = assembly.has_unclaimed() || self.may_issue(source, plan, returned);
         let measured = self.costs.wants(number, plan.batch(number).len());
-        Some(Claim { number, part, piece, within, measured, more })
+        Some(Claim {
+            number,
+            part,
+            piece,
+            within,
+            measured,
+            more,
+        })
     }
 
     /// Takes back a part; `took` is set where it was measured.
@@ -118,7 +131,11 @@ impl<S: Source> Desk<S> {
         if let Some((items, took)) = took {
             self.costs.fetched(items, took);
         }
-        let Some(at) = self.open.iter().position(|assembly| assembly.number() == number) else {
+        let Some(at) = self
+            .open
+            .iter()
+            .position(|assembly| assembly.number() == number)
+        else {
             return Returned::Unwanted(vec![piece]);
         };
         if !self.open[at].give_back(part, piece, failure) {
@@ -134,7 +151,6 @@ impl<S: Source> Desk<S> {
     /// reader is to be woken.
     pub(crate) fn put(
         &mut self,
-        plan: &EpochPlan,
         number: usize,
         outcome: Outcome<S>,
         took: Option<Duration>,
@@ -142,7 +158,7 @@ impl<S: Source> Desk<S> {
         if let Some(took) = took {
             self.costs.assembled(took);
             if self.ahead == Ahead::Learned {
-                self.window.set_limit(self.costs.ahead(plan.batch(0).len()));
+                self.window.set_limit(self.costs.ahead(self.batch_len));
             }
         }
         if number >= self.end {
@@ -183,8 +199,8 @@ impl<S: Source> Desk<S> {
     }
 
     /// Whether a batch is so cheap that waking a worker for each would cost more.
-    pub(crate) fn is_cheap(&self, len: usize) -> bool {
-        !self.costs.wants(1, len)
+    pub(crate) fn is_cheap(&self) -> bool {
+        !self.costs.wants(1, self.batch_len)
     }
 
     /// Ends the pass: nothing is started any more. Gives back what is to be dropped outside the

@@ -49,7 +49,11 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// As many indices as a line of text bears; all of them are in [`Place::indices`].
         const SHOWN: usize = 8;
-        write!(f, "{} failed in epoch {}, batch {}", self.stage, self.epoch, self.batch)?;
+        write!(
+            f,
+            "{} failed in epoch {}, batch {}",
+            self.stage, self.epoch, self.batch
+        )?;
         if let Some(index) = self.index {
             write!(f, ", index {index}")?;
         } else if !self.indices.is_empty() {
@@ -164,6 +168,10 @@ impl FetchError {
 mod tests {
     use super::*;
 
+    #[derive(Debug, thiserror::Error)]
+    #[error("wrapped")]
+    struct Wrapped(#[source] LoadError);
+
     #[test]
     fn a_place_reads_as_a_sentence() {
         let mut at = Place {
@@ -174,7 +182,10 @@ mod tests {
             indices: Vec::new(),
             worker: Some(1),
         };
-        assert_eq!(at.to_string(), "fetching failed in epoch 3, batch 7, index 21 (worker 1)");
+        assert_eq!(
+            at.to_string(),
+            "fetching failed in epoch 3, batch 7, index 21 (worker 1)"
+        );
         at.index = None;
         at.indices = (0..10).collect();
         at.worker = None;
@@ -195,11 +206,15 @@ mod tests {
             indices: Vec::new(),
             worker: None,
         };
-        let error = LoadError::Upload { at, source: Box::new(fmt::Error) };
-        assert!(error.source().is_some_and(|source| source.is::<fmt::Error>()));
-        #[derive(Debug, thiserror::Error)]
-        #[error("wrapped")]
-        struct Wrapped(#[source] LoadError);
+        let error = LoadError::Upload {
+            at,
+            source: Box::new(fmt::Error),
+        };
+        assert!(
+            error
+                .source()
+                .is_some_and(<dyn Error>::is::<fmt::Error>)
+        );
         let wrapped = Wrapped(error);
         let found = LoadError::of(&wrapped).unwrap();
         assert_eq!(found.place().stage, Stage::Upload);

@@ -1,6 +1,7 @@
 //! One pass as the workers see it: its state behind a lock, and the road of a part through user code.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
@@ -11,6 +12,7 @@ use crate::desk::{Claim, Desk, Limits, Outcome, Returned};
 use crate::error::{LoadError, Place, Stage};
 use crate::plan::EpochPlan;
 use crate::pool::{Hand, Serve};
+use crate::seed::Domain;
 use crate::source::{Part, Source};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use crate::sync::{Condvar, Moment, Mutex};
@@ -96,7 +98,9 @@ impl<S: Source> Feed<S> {
     /// Ends the pass and drops what nobody took.
     pub(crate) fn close(&self) {
         let (open, finished) = self.desk.lock().close();
-        open.into_iter().flat_map(|batch| batch.pieces).for_each(dispose);
+        open.into_iter()
+            .flat_map(|batch| batch.pieces)
+            .for_each(dispose);
         finished.into_iter().for_each(dispose);
     }
 
@@ -111,7 +115,14 @@ impl<S: Source> Feed<S> {
     /// Fetches one part and, where it was the last of its batch, assembles the batch. Returns what
     /// to do next, if the hand stays.
     fn carry(&self, claim: Claim<S::Piece>, hand: &Hand<'_>) -> Option<Claim<S::Piece>> {
-        let Claim { number, part, mut piece, within, measured, .. } = claim;
+        let Claim {
+            number,
+            part,
+            mut piece,
+            within,
+            measured,
+            ..
+        } = claim;
         let begun = measured.then(Moment::now);
         let failure = self.fetch((number, &within), &mut piece, hand);
         let took = begun.map(|begun| (within.len(), begun.elapsed()));
@@ -119,7 +130,11 @@ impl<S: Source> Feed<S> {
         let mut desk = self.desk.lock();
         match desk.give_back((number, part, piece), failure, took) {
             Returned::Waiting => {
-                if hand.may_stay() { self.claim(&mut desk) } else { None }
+                if hand.may_stay() {
+                    self.claim(&mut desk)
+                } else {
+                    None
+                }
             }
             Returned::Unwanted(pieces) => {
                 drop(desk);
@@ -145,9 +160,13 @@ impl<S: Source> Feed<S> {
         let took = begun.filter(|_| outcome.is_ok()).map(Moment::elapsed);
 
         let mut desk = self.desk.lock();
-        let (unwanted, wake) = desk.put(&self.job.plan, number, outcome, took);
-        self.cheap.store(desk.is_cheap(self.job.plan.batch(number).len()), SeqCst);
-        let next = if hand.may_stay() { self.claim(&mut desk) } else { None };
+        let (unwanted, wake) = desk.put(number, outcome, took);
+        self.cheap.store(desk.is_cheap(), SeqCst);
+        let next = if hand.may_stay() {
+            self.claim(&mut desk)
+        } else {
+            None
+        };
         drop(desk);
         if wake {
             self.ready.notify_one();
@@ -160,13 +179,13 @@ impl<S: Source> Feed<S> {
 
     fn fetch(
         &self,
-        (number, within): (usize, &std::ops::Range<usize>),
+        (number, within): (usize, &Range<usize>),
         piece: &mut S::Piece,
         hand: &Hand<'_>,
     ) -> Option<Failure> {
         let plan = &self.job.plan;
         let mut part = Part::new(plan, &plan.batch(number), within);
-        let scope = Scope::enter(self.context(number, hand), self.job.seed);
+        let scope = Scope::enter(self.context(number, hand), self.job.seed, Domain::FetchMany);
         let outcome = guard(|| self.job.source.fetch(piece, &mut part));
         drop(scope);
         if let Ok(Ok(())) = outcome {
@@ -190,12 +209,16 @@ impl<S: Source> Feed<S> {
     }
 
     fn assemble(&self, finished: Finished<S::Piece>, hand: &Hand<'_>) -> Outcome<S> {
-        let Finished { number, pieces, failure } = finished;
+        let Finished {
+            number,
+            pieces,
+            failure,
+        } = finished;
         if let Some(error) = failure {
             dispose(pieces);
             return Err(error);
         }
-        let scope = Scope::enter(self.context(number, hand), self.job.seed);
+        let scope = Scope::enter(self.context(number, hand), self.job.seed, Domain::Assemble);
         let outcome = guard(|| self.job.source.assemble(pieces));
         drop(scope);
         let at = |stage| Place {
@@ -208,8 +231,14 @@ impl<S: Source> Feed<S> {
         };
         match outcome {
             Ok(Ok(batch)) => Ok(batch),
-            Ok(Err(source)) => Err(LoadError::Upload { at: at(Stage::Upload), source }),
-            Err(message) => Err(LoadError::Panic { at: at(Stage::Assemble), message }),
+            Ok(Err(source)) => Err(LoadError::Upload {
+                at: at(Stage::Upload),
+                source,
+            }),
+            Err(message) => Err(LoadError::Panic {
+                at: at(Stage::Assemble),
+                message,
+            }),
         }
     }
 

@@ -17,13 +17,21 @@ impl Order {
     /// All of `len` indices, one after the other.
     #[must_use]
     pub fn sequential(len: usize) -> Self {
-        Self { start: 0, len, shuffle: None }
+        Self {
+            start: 0,
+            len,
+            shuffle: None,
+        }
     }
 
     /// All of `len` indices in another order every epoch, a function of `seed` and the epoch.
     #[must_use]
     pub fn shuffled(len: usize, seed: u64) -> Self {
-        Self { start: 0, len, shuffle: Some(seed) }
+        Self {
+            start: 0,
+            len,
+            shuffle: Some(seed),
+        }
     }
 
     /// The part `start..end` of this range, ordered within itself.
@@ -33,8 +41,15 @@ impl Order {
     /// When `start > end` or `end` is beyond the range: the caller checks.
     #[must_use]
     pub fn slice(self, start: usize, end: usize) -> Self {
-        assert!(start <= end && end <= self.len, "the caller checks the bounds of a slice");
-        Self { start: self.start + start, len: end - start, ..self }
+        assert!(
+            start <= end && end <= self.len,
+            "the caller checks the bounds of a slice"
+        );
+        Self {
+            start: self.start + start,
+            len: end - start,
+            ..self
+        }
     }
 
     /// How many indices an epoch visits.
@@ -52,7 +67,11 @@ impl Order {
             let bounds = derive(seed, Domain::Shuffle, self.start as u64, self.len as u64);
             Permutation::new(self.len, derive(bounds, Domain::Shuffle, epoch as u64, 0))
         });
-        EpochOrder { start: self.start, len: self.len, permutation }
+        EpochOrder {
+            start: self.start,
+            len: self.len,
+            permutation,
+        }
     }
 }
 
@@ -72,7 +91,11 @@ impl EpochOrder {
     /// When `position` is not below the number of items.
     #[must_use]
     pub fn index(&self, position: usize) -> usize {
-        assert!(position < self.len, "position {position} of {} items", self.len);
+        assert!(
+            position < self.len,
+            "position {position} of {} items",
+            self.len
+        );
         let offset = match &self.permutation {
             Some(permutation) => permutation.index(position),
             None => position,
@@ -87,7 +110,9 @@ mod tests {
 
     fn all(order: Order, epoch: usize) -> Vec<usize> {
         let at = order.at(epoch);
-        (0..order.num_items()).map(|position| at.index(position)).collect()
+        (0..order.num_items())
+            .map(|position| at.index(position))
+            .collect()
     }
 
     #[test]
@@ -110,6 +135,9 @@ mod tests {
         let order = Order::shuffled(100, 7);
         assert_ne!(all(order, 0), all(order, 1));
         let halves = [order.slice(0, 50), order.slice(50, 100)].map(|half| all(half, 0));
-        assert_ne!(halves[0], halves[1].iter().map(|i| i - 50).collect::<Vec<_>>());
+        assert_ne!(
+            halves[0],
+            halves[1].iter().map(|i| i - 50).collect::<Vec<_>>()
+        );
     }
 }

@@ -31,10 +31,11 @@ use crate::seed;
 /// length, key and position.
 ///
 /// A saved state that names another version cannot be resumed to the same order.
-pub const VERSION: u32 = 1;
+#[allow(dead_code, reason = "for whoever saves where a loader stands")]
+pub(crate) const VERSION: u32 = 1;
 
 /// The most items that are shuffled in a table (16 KiB at most, about ten microseconds to make).
-pub const TABLE_LIMIT: usize = 4096;
+pub(crate) const TABLE_LIMIT: usize = 4096;
 
 /// A bijection on `0..len`, chosen by a key: which index stands at which position of a shuffle.
 ///
@@ -42,7 +43,7 @@ pub const TABLE_LIMIT: usize = 4096;
 /// same [`VERSION`]. Making one takes microseconds at any length, and a clone is cheap. The order
 /// is for statistics, not for secrets.
 #[derive(Clone, Debug)]
-pub struct Permutation {
+pub(crate) struct Permutation {
     len: usize,
     form: Form,
 }
@@ -56,7 +57,7 @@ enum Form {
 impl Permutation {
     /// The permutation of `0..len` that belongs to `key`.
     #[must_use]
-    pub fn new(len: usize, key: u64) -> Self {
+    pub(crate) fn new(len: usize, key: u64) -> Self {
         let form = if len <= TABLE_LIMIT {
             Form::Table(shuffled_table(len, key))
         } else {
@@ -65,26 +66,14 @@ impl Permutation {
         Self { len, form }
     }
 
-    /// How many positions, and how many indices, there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there is nothing to put in order.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     /// The index that stands at `position`.
     ///
     /// # Panics
     ///
-    /// If `position` is not below [`len`](Self::len).
+    /// If `position` is not below `len`.
     #[must_use]
     #[inline]
-    pub fn index(&self, position: usize) -> usize {
+    pub(crate) fn index(&self, position: usize) -> usize {
         let len = self.len;
         assert!(
             position < len,
@@ -229,7 +218,7 @@ mod tests {
     }
 
     fn indices(permutation: &Permutation) -> impl Iterator<Item = usize> {
-        (0..permutation.len()).map(|position| permutation.index(position))
+        (0..permutation.len).map(|position| permutation.index(position))
     }
 
     /// Undoes the rounds one by one, which nothing but a bijection allows.
@@ -351,9 +340,9 @@ mod tests {
         let large =
             [4096, 4097, 10_007, 65_536, 1_000_003].map(|len| Permutation::new(len, key(2)));
         for permutation in small.chain(large) {
-            let mut seen = vec![false; permutation.len()];
+            let mut seen = vec![false; permutation.len];
             for index in indices(&permutation) {
-                assert!(!seen[index], "{index} twice in {} items", permutation.len());
+                assert!(!seen[index], "{index} twice in {} items", permutation.len);
                 seen[index] = true;
             }
         }
@@ -570,7 +559,6 @@ mod tests {
         ] {
             assert!(indices(&shareable(&original)).eq(indices(&original)));
         }
-        assert!(Permutation::new(0, 1).is_empty());
     }
 
     #[test]

@@ -26,7 +26,11 @@ impl Plan {
     /// Cuts `order` into batches of `batch_size` items.
     #[must_use]
     pub fn new(order: Order, batch_size: NonZeroUsize, remainder: Remainder) -> Self {
-        Self { order, batch_size, remainder }
+        Self {
+            order,
+            batch_size,
+            remainder,
+        }
     }
 
     /// The plan of the part `start..end` of this one's items.
@@ -36,7 +40,10 @@ impl Plan {
     /// When `start > end` or `end` is beyond [`num_items`](Self::num_items): the caller checks.
     #[must_use]
     pub fn slice(&self, start: usize, end: usize) -> Self {
-        Self { order: self.order.slice(start, end), ..*self }
+        Self {
+            order: self.order.slice(start, end),
+            ..*self
+        }
     }
 
     /// How many items there are, with those that an epoch leaves out.
@@ -64,7 +71,11 @@ impl Plan {
     /// The plan of one epoch.
     #[must_use]
     pub fn at(&self, epoch: usize) -> EpochPlan {
-        EpochPlan { epoch, order: self.order.at(epoch), plan: *self }
+        EpochPlan {
+            epoch,
+            order: self.order.at(epoch),
+            plan: *self,
+        }
     }
 }
 
@@ -121,13 +132,19 @@ mod tests {
     use proptest::prelude::*;
 
     fn plan(items: usize, size: usize, remainder: Remainder) -> Plan {
-        Plan::new(Order::sequential(items), NonZeroUsize::new(size).unwrap(), remainder)
+        Plan::new(
+            Order::sequential(items),
+            NonZeroUsize::new(size).unwrap(),
+            remainder,
+        )
     }
 
     #[test]
     fn ten_items_in_threes() {
         let kept = plan(10, 3, Remainder::Keep).at(0);
-        let sizes: Vec<_> = (0..kept.num_batches()).map(|k| kept.batch(k).len()).collect();
+        let sizes: Vec<_> = (0..kept.num_batches())
+            .map(|k| kept.batch(k).len())
+            .collect();
         assert_eq!(sizes, [3, 3, 3, 1]);
         let dropped = plan(10, 3, Remainder::Drop);
         assert_eq!((dropped.num_items(), dropped.num_batches()), (9, 3));

@@ -142,7 +142,9 @@ impl Pool {
             ticks: AtomicUsize::new(1),
             live: AtomicUsize::new(0),
         };
-        Self { shared: Arc::new(shared) }
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 
     /// How many workers there may be.
@@ -173,7 +175,10 @@ impl Pool {
     /// Takes a reader out of the registry; a worker inside its part finishes it.
     pub(crate) fn unregister(&self, registration: &Registration) {
         let mut state = self.shared.state.lock();
-        let at = state.readers.iter().position(|(id, _)| *id == registration.0);
+        let at = state
+            .readers
+            .iter()
+            .position(|(id, _)| *id == registration.0);
         let gone = at.map(|at| state.readers.remove(at));
         self.shared.version.fetch_add(1, SeqCst);
         let idle = state.readers.is_empty() && self.shared.lifetime == Lifetime::Readers;
@@ -196,7 +201,11 @@ impl Pool {
 
     /// The calling thread as one that does one piece of work.
     pub(crate) fn hand(&self) -> Hand<'_> {
-        Hand { worker: current_worker(), shared: &self.shared, stays_while: None }
+        Hand {
+            worker: current_worker(),
+            shared: &self.shared,
+            stays_while: None,
+        }
     }
 }
 
@@ -206,7 +215,9 @@ impl Drop for Pool {
         state.closing = true;
         self.shared.version.fetch_add(1, SeqCst);
         self.shared.work.notify_all();
-        let own = WORKER.with(Cell::get).is_some_and(|(pool, _)| pool == self.shared.id());
+        let own = WORKER
+            .with(Cell::get)
+            .is_some_and(|(pool, _)| pool == self.shared.id());
         if own {
             return;
         }
@@ -297,7 +308,11 @@ impl Shared {
         let readers = state.readers.len();
         let turn = state.turn;
         line.extend((0..readers).map(|k| Arc::clone(&state.readers[(turn + k) % readers].1)));
-        state.turn = if readers == 0 { 0 } else { (turn + 1) % readers };
+        state.turn = if readers == 0 {
+            0
+        } else {
+            (turn + 1) % readers
+        };
         let version = (readers == 1 && !state.closing).then(|| self.version.load(SeqCst));
         drop(state);
         line.sort_by_key(|reader| match reader.waiting_since() {
@@ -310,7 +325,11 @@ impl Shared {
     /// Serves the first reader in line that has work; `false` when none has.
     fn serve_one(&self, worker: usize, line: &mut Vec<Arc<dyn Serve>>) -> bool {
         let stays_while = self.line_up(line);
-        let hand = Hand { worker: Some(worker), shared: self, stays_while };
+        let hand = Hand {
+            worker: Some(worker),
+            shared: self,
+            stays_while,
+        };
         let served = line.iter().any(|reader| reader.serve(&hand));
         // A worker holds no reader while it sleeps; what it held last is the user's to drop.
         line.drain(..).for_each(dispose);

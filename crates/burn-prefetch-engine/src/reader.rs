@@ -49,7 +49,15 @@ impl<S: Source> Reader<S> {
         let feed = Arc::new(Feed::new(job, pool.size(), limits));
         let works = !over && pool.size() > 0;
         let registration = works.then(|| pool.register(Arc::<Feed<S>>::clone(&feed)));
-        Self { feed, pool, registration, at_hand: VecDeque::new(), returned: 0, freed: 0, over }
+        Self {
+            feed,
+            pool,
+            registration,
+            at_hand: VecDeque::new(),
+            returned: 0,
+            freed: 0,
+            over,
+        }
     }
 
     /// The epoch.
@@ -144,7 +152,11 @@ impl<S: Source> Iterator for Reader<S> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = if self.over { 0 } else { self.feed.plan().num_batches() - self.returned };
+        let left = if self.over {
+            0
+        } else {
+            self.feed.plan().num_batches() - self.returned
+        };
         (usize::from(left > 0), Some(left))
     }
 }

@@ -14,7 +14,10 @@ pub(crate) struct Ring<T> {
 
 impl<T> Ring<T> {
     pub(crate) fn new() -> Self {
-        Self { first: 0, cells: VecDeque::new() }
+        Self {
+            first: 0,
+            cells: VecDeque::new(),
+        }
     }
 
     /// Puts the value of one number; each number is put once.
@@ -24,18 +27,16 @@ impl<T> Ring<T> {
         while self.cells.len() <= offset {
             self.cells.push_back(None);
         }
-        debug_assert!(self.cells[offset].is_none(), "number {number} is there already");
+        debug_assert!(
+            self.cells[offset].is_none(),
+            "number {number} is there already"
+        );
         self.cells[offset] = Some(value);
     }
 
     /// Whether the next value in order is there.
     pub(crate) fn is_ready(&self) -> bool {
         self.cells.front().is_some_and(Option::is_some)
-    }
-
-    /// The number that leaves next.
-    pub(crate) fn first(&self) -> usize {
-        self.first
     }
 
     /// Moves what is ready, in order, to the end of `out`.
@@ -68,7 +69,7 @@ mod tests {
             for number in order {
                 ring.put(number, number);
                 ring.take_ready(&mut out);
-                prop_assert_eq!(ring.first(), out.len());
+                prop_assert_eq!(ring.first, out.len());
             }
             prop_assert_eq!(out.into_iter().collect::<Vec<_>>(), (0..40).collect::<Vec<_>>());
         }
@@ -81,6 +82,6 @@ mod tests {
         ring.put(1, 'b');
         assert!(!ring.is_ready());
         assert_eq!(ring.take_all().collect::<String>(), "bc");
-        assert_eq!(ring.first(), 3);
+        assert_eq!(ring.first, 3);
     }
 }

@@ -96,7 +96,8 @@ impl<'a> Part<'a> {
     /// Where in the batch the item being fetched stands; where items are fetched together, or
     /// none has been, the part's start.
     pub(crate) fn offset(&self, within: &Range<usize>) -> usize {
-        self.current.map_or(within.start, |position| position - self.batch_start)
+        self.current
+            .map_or(within.start, |position| position - self.batch_start)
     }
 
     /// The indices that were asked for in one call.

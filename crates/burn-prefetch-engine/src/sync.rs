@@ -32,7 +32,9 @@ impl<T> Mutex<T> {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -42,7 +44,9 @@ pub(crate) struct Condvar(imp::Condvar);
 
 impl Condvar {
     pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-        self.0.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0
+            .wait(guard)
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     pub(crate) fn notify_one(&self) {
@@ -60,8 +64,10 @@ impl Condvar {
         guard: MutexGuard<'a, T>,
         limit: Duration,
     ) -> (MutexGuard<'a, T>, bool) {
-        let (guard, outcome) =
-            self.0.wait_timeout(guard, limit).unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (guard, outcome) = self
+            .0
+            .wait_timeout(guard, limit)
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         (guard, outcome.timed_out())
     }
 
@@ -102,7 +108,7 @@ impl Moment {
         Self(std::time::Instant::now())
     }
 
-    /// Under the model checker no time passes: a schedule must not depend on the machine.
+    /// Under the model checker there is no machine to depend on: whatever is measured took as long.
     #[cfg(shuttle)]
     pub(crate) fn now() -> Self {
         Self()
@@ -115,6 +121,6 @@ impl Moment {
 
     #[cfg(shuttle)]
     pub(crate) fn elapsed(self) -> Duration {
-        Duration::ZERO
+        Duration::from_millis(1)
     }
 }

@@ -17,7 +17,10 @@ pub(crate) fn guard<T>(user: impl FnOnce() -> T) -> Result<T, String> {
 /// Drops the user's values; a panic in it is logged, since nobody is there to get it.
 pub(crate) fn dispose<T>(value: T) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        log::error!("a batch or item panicked while it was dropped: {}", text_of(payload.as_ref()));
+        log::error!(
+            "a batch or item panicked while it was dropped: {}",
+            text_of(payload.as_ref())
+        );
     }
 }
 
@@ -38,7 +41,10 @@ mod tests {
     #[test]
     fn a_panic_comes_back_as_its_text() {
         assert_eq!(guard(|| 1), Ok(1));
-        assert_eq!(guard(|| panic!("at {}", 7)), Err::<(), _>("at 7".to_owned()));
+        assert_eq!(
+            guard(|| panic!("at {}", 7)),
+            Err::<(), _>("at 7".to_owned())
+        );
         assert_eq!(guard(|| panic!("plain")), Err::<(), _>("plain".to_owned()));
         let odd = guard(|| std::panic::panic_any(7));
         assert_eq!(odd, Err::<(), _>("a panic without text".to_owned()));

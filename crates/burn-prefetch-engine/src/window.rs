@@ -19,7 +19,13 @@ pub(crate) struct Window {
 
 impl Window {
     pub(crate) fn new(limit: usize, max_bytes: Option<u64>) -> Self {
-        Self { limit, max_bytes, issued: 0, costs: VecDeque::new(), bytes: 0 }
+        Self {
+            limit,
+            max_bytes,
+            issued: 0,
+            costs: VecDeque::new(),
+            bytes: 0,
+        }
     }
 
     /// The number of the next ticket.
@@ -44,7 +50,9 @@ impl Window {
         if alive >= limit {
             return false;
         }
-        let fits = self.max_bytes.is_none_or(|max| self.bytes.saturating_add(cost) <= max);
+        let fits = self
+            .max_bytes
+            .is_none_or(|max| self.bytes.saturating_add(cost) <= max);
         alive == 0 || fits
     }
 
@@ -58,7 +66,10 @@ impl Window {
     }
 
     fn settle(&mut self, returned: usize) {
-        debug_assert!(returned <= self.issued, "only what was issued can be returned");
+        debug_assert!(
+            returned <= self.issued,
+            "only what was issued can be returned"
+        );
         while self.costs.len() > self.issued - returned {
             let cost = self.costs.pop_front().unwrap_or(0);
             self.bytes = self.bytes.saturating_sub(cost);

@@ -4,7 +4,7 @@
 mod doubles;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, Ordering};
 
 use burn_prefetch_engine::{LoadError, Stage};
 use doubles::{Loader, Numbers};
@@ -16,7 +16,9 @@ fn batches_come_in_order_whatever_the_workers_window_and_parts() {
     for workers in WORKERS {
         for ahead in [0, 1, 2, 7] {
             for parts in [1, 3, 8] {
-                let loader = Loader::new(Numbers::new(), workers, (101, 4)).ahead(ahead).parts(parts);
+                let loader = Loader::new(Numbers::new(), workers, (101, 4))
+                    .ahead(ahead)
+                    .parts(parts);
                 let batches: Vec<_> = loader.iter().map(Result::unwrap).collect();
                 assert_eq!(batches, loader.expected(), "{workers} {ahead} {parts}");
             }
@@ -78,7 +80,11 @@ fn a_panic_in_the_assembly_is_an_error_with_its_text() {
     for workers in WORKERS {
         let source = Numbers::assembling(|first| {
             assert!(first != 8, "no {first}");
-            if first == 12 { Err("upload".into()) } else { Ok(()) }
+            if first == 12 {
+                Err("upload".into())
+            } else {
+                Ok(())
+            }
         });
         let loader = Loader::new(source, workers, (40, 4)).ahead(4);
         let mut pass = loader.iter().skip(2);
@@ -89,30 +95,41 @@ fn a_panic_in_the_assembly_is_an_error_with_its_text() {
     }
 }
 
+/// Batches started and `next()` called, in one number, and the most that it ever was.
+#[derive(Default)]
+struct Alive {
+    now: AtomicIsize,
+    most: AtomicIsize,
+}
+
+impl Alive {
+    fn started(&self) {
+        let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+    }
+
+    fn asked(&self) {
+        self.now.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 #[test]
 fn no_more_batches_are_started_than_allowed() {
     for workers in WORKERS {
         for ahead in [1, 2, 5] {
-            let started = Arc::new(AtomicUsize::new(0));
-            let asked = Arc::new(AtomicUsize::new(0));
-            let most = Arc::new(AtomicUsize::new(0));
-            let source = Numbers::fetching({
-                let (started, asked, most) = (started.clone(), asked.clone(), most.clone());
-                move |index| {
-                    if index % 4 == 0 {
-                        let started = started.fetch_add(1, Ordering::SeqCst) + 1;
-                        let alive = started.saturating_sub(asked.load(Ordering::SeqCst));
-                        most.fetch_max(alive, Ordering::SeqCst);
-                    }
-                    Ok(())
-                }
+            let alive = Arc::new(Alive::default());
+            let count = Arc::clone(&alive);
+            let source = Numbers::fetching(move |index| {
+                (index % 4 == 0).then(|| count.started());
+                Ok(())
             });
             let mut pass = Loader::new(source, workers, (400, 4)).ahead(ahead).iter();
             for _ in 0..100 {
-                asked.fetch_add(1, Ordering::SeqCst);
+                alive.asked();
                 pass.next().unwrap().unwrap();
             }
-            assert!(most.load(Ordering::SeqCst) <= ahead, "{workers} {ahead} {most:?}");
+            let most = alive.most.load(Ordering::SeqCst).unsigned_abs();
+            assert!(most <= ahead, "{workers} {ahead} {most}");
         }
     }
 }

@@ -58,7 +58,10 @@ where
     where
         B: Batcher<I, O> + 'static,
     {
-        Self { batcher: Arc::new(batcher), settings: Settings::default() }
+        Self {
+            batcher: Arc::new(batcher),
+            settings: Settings::default(),
+        }
     }
 
     /// Items in a batch (default 1); the last of a pass may have fewer.
@@ -185,11 +188,20 @@ where
             dataset: Arc::new(dataset),
             batcher,
             device: settings.device.clone().unwrap_or_default(),
-            fetch: if settings.batched { Fetch::Many } else { Fetch::Each },
+            fetch: if settings.batched {
+                Fetch::Many
+            } else {
+                Fetch::Each
+            },
             error: PhantomData,
         });
         let pool = Arc::new(Pool::new(settings.num_workers, settings.lifetime()));
-        Ok(PrefetchDataLoader::new(Arc::new(supply), pool, plan, settings))
+        Ok(PrefetchDataLoader::new(
+            Arc::new(supply),
+            pool,
+            plan,
+            settings,
+        ))
     }
 
     fn with(mut self, set: impl FnOnce(&mut Settings)) -> Self {

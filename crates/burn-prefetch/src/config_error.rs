@@ -70,28 +70,53 @@ mod tests {
     #[test]
     fn each_sentence_names_setting_value_and_way_out() {
         let all = [
-            (ConfigError::BatchSizeZero, "batch_size is 0", "use batch_size(1)"),
             (
-                ConfigError::TooManyWorkers { num_workers: 9_999, most: 1_024 },
+                ConfigError::BatchSizeZero,
+                "batch_size is 0",
+                "use batch_size(1)",
+            ),
+            (
+                ConfigError::TooManyWorkers {
+                    num_workers: 9_999,
+                    most: 1_024,
+                },
                 "num_workers is 9999",
                 "or 0",
             ),
-            (ConfigError::PartsZero, "parts_per_batch is 0", "use parts_per_batch(1)"),
             (
-                ConfigError::TooManyParts { parts: 70_000, most: 65_536 },
+                ConfigError::PartsZero,
+                "parts_per_batch is 0",
+                "use parts_per_batch(1)",
+            ),
+            (
+                ConfigError::TooManyParts {
+                    parts: 70_000,
+                    most: 65_536,
+                },
                 "parts_per_batch is 70000",
                 "leave it out",
             ),
-            (ConfigError::SliceReversed { start: 8, end: 3 }, "slice(8, 3)", "slice(3, 8)"),
             (
-                ConfigError::SliceBeyond { start: 5, end: 20, num_items: 10 },
+                ConfigError::SliceReversed { start: 8, end: 3 },
+                "slice(8, 3)",
+                "slice(3, 8)",
+            ),
+            (
+                ConfigError::SliceBeyond {
+                    start: 5,
+                    end: 20,
+                    num_items: 10,
+                },
                 "slice(5, 20)",
                 "at most 10",
             ),
         ];
         for (error, names, offers) in all {
             let sentence = error.to_string();
-            assert!(sentence.contains(names) && sentence.contains(offers), "{sentence}");
+            assert!(
+                sentence.contains(names) && sentence.contains(offers),
+                "{sentence}"
+            );
         }
     }
 }

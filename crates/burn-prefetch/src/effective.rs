@@ -83,7 +83,12 @@ impl fmt::Display for EffectiveConfig {
         }
         writeln!(f, "batched: {}", self.batched)?;
         write!(f, "start_epoch: {}", self.start_epoch)?;
-        for Ignored { setting, value, why } in &self.ignored {
+        for Ignored {
+            setting,
+            value,
+            why,
+        } in &self.ignored
+        {
             write!(f, "\nignored: {setting}({value}), since {why}")?;
         }
         Ok(())

@@ -39,7 +39,13 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     ) -> Self {
         warn_if_nothing_is_left(&plan, &settings);
         let next_epoch = AtomicUsize::new(settings.start_epoch);
-        Self { supply, pool, plan, settings: Arc::new(settings), next_epoch }
+        Self {
+            supply,
+            pool,
+            plan,
+            settings: Arc::new(settings),
+            next_epoch,
+        }
     }
 
     /// How many batches a pass yields.
@@ -87,9 +93,16 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
             return Err(ConfigError::SliceReversed { start, end });
         }
         if end > num_items {
-            return Err(ConfigError::SliceBeyond { start, end, num_items });
+            return Err(ConfigError::SliceBeyond {
+                start,
+                end,
+                num_items,
+            });
         }
-        let slice = Self { plan: self.plan.slice(start, end), ..self.copy() };
+        let slice = Self {
+            plan: self.plan.slice(start, end),
+            ..self.copy()
+        };
         warn_if_nothing_is_left(&slice.plan, &slice.settings);
         Ok(slice)
     }
@@ -139,7 +152,10 @@ impl<O: Send + 'static> DataLoader<O> for PrefetchDataLoader<O> {
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
-        Arc::new(Self { supply: self.supply.on(device.clone()), ..self.copy() })
+        Arc::new(Self {
+            supply: self.supply.on(device.clone()),
+            ..self.copy()
+        })
     }
 
     /// As [`try_slice`](PrefetchDataLoader::try_slice).

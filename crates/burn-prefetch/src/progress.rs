@@ -21,7 +21,10 @@ pub struct PrefetchIterator<'a, O> {
 
 impl<O> PrefetchIterator<'_, O> {
     pub(crate) fn new(pass: Box<dyn Pass<O>>) -> Self {
-        Self { pass, _loader: PhantomData }
+        Self {
+            pass,
+            _loader: PhantomData,
+        }
     }
 
     /// The epoch.
@@ -46,7 +49,9 @@ impl<O> Iterator for PrefetchIterator<'_, O> {
     type Item = Result<O, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.pass.next().map(|outcome| outcome.map_err(DatasetError::new))
+        self.pass
+            .next()
+            .map(|outcome| outcome.map_err(DatasetError::new))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

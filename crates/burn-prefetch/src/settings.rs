@@ -56,23 +56,35 @@ impl Settings {
         let batch_size = NonZeroUsize::new(self.batch_size).ok_or(ConfigError::BatchSizeZero)?;
         if self.num_workers > MOST_WORKERS {
             let num_workers = self.num_workers;
-            return Err(ConfigError::TooManyWorkers { num_workers, most: MOST_WORKERS });
+            return Err(ConfigError::TooManyWorkers {
+                num_workers,
+                most: MOST_WORKERS,
+            });
         }
         match self.parts_per_batch {
             Some(0) => Err(ConfigError::PartsZero),
-            Some(parts) if parts > MOST_PARTS => {
-                Err(ConfigError::TooManyParts { parts, most: MOST_PARTS })
-            }
+            Some(parts) if parts > MOST_PARTS => Err(ConfigError::TooManyParts {
+                parts,
+                most: MOST_PARTS,
+            }),
             Some(_) | None => Ok(batch_size),
         }
     }
 
     pub(crate) fn remainder(&self) -> Remainder {
-        if self.drop_last { Remainder::Drop } else { Remainder::Keep }
+        if self.drop_last {
+            Remainder::Drop
+        } else {
+            Remainder::Keep
+        }
     }
 
     pub(crate) fn lifetime(&self) -> Lifetime {
-        if self.persistent_workers() { Lifetime::Pool } else { Lifetime::Readers }
+        if self.persistent_workers() {
+            Lifetime::Pool
+        } else {
+            Lifetime::Readers
+        }
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -80,12 +92,19 @@ impl Settings {
             Some(batches) => Ahead::Fixed(batches),
             None => Ahead::Learned,
         };
-        let parts = match (self.parts_per_batch.and_then(NonZeroUsize::new), self.batched) {
+        let parts = match (
+            self.parts_per_batch.and_then(NonZeroUsize::new),
+            self.batched,
+        ) {
             (Some(parts), _) => Parts::AtMost(parts),
             (None, true) => Parts::AtMost(NonZeroUsize::MIN),
             (None, false) => Parts::Learned,
         };
-        Limits { ahead, bytes: None, parts }
+        Limits {
+            ahead,
+            bytes: None,
+            parts,
+        }
     }
 
     pub(crate) fn effective(&self) -> EffectiveConfig {
@@ -125,13 +144,18 @@ impl Settings {
     }
 
     fn by_factor(&self) -> Option<usize> {
-        self.prefetch_factor.map(|factor| factor.saturating_mul(self.num_workers))
+        self.prefetch_factor
+            .map(|factor| factor.saturating_mul(self.num_workers))
     }
 
     fn ignored(&self) -> Vec<Ignored> {
         let mut ignored = Vec::new();
         let mut note = |setting, value: Option<String>, why: String| {
-            ignored.extend(value.map(|value| Ignored { setting, value, why }));
+            ignored.extend(value.map(|value| Ignored {
+                setting,
+                value,
+                why,
+            }));
         };
         let factor = self.prefetch_factor.map(|factor| factor.to_string());
         let total = self.prefetch.map(|total| total.to_string());
@@ -140,7 +164,11 @@ impl Settings {
             note("prefetch_factor", factor, inline.clone());
             note("prefetch", total, inline);
             let none = "with 0 workers there is no thread to keep".to_owned();
-            note("persistent_workers", self.persistent_workers.map(|on| on.to_string()), none);
+            note(
+                "persistent_workers",
+                self.persistent_workers.map(|on| on.to_string()),
+                none,
+            );
             return ignored;
         }
         if let (Some(by_factor), Some(given)) = (self.by_factor(), self.prefetch) {
@@ -195,7 +223,11 @@ mod tests {
         };
         let effective = settings.effective();
         assert_eq!(effective.window, WindowConfig::Inline);
-        let names: Vec<_> = effective.ignored.iter().map(|ignored| ignored.setting).collect();
+        let names: Vec<_> = effective
+            .ignored
+            .iter()
+            .map(|ignored| ignored.setting)
+            .collect();
         assert_eq!(names, ["prefetch_factor", "persistent_workers"]);
         assert!(Settings::default().effective().ignored.is_empty());
     }
@@ -204,13 +236,31 @@ mod tests {
     fn values_beyond_reason_are_refused() {
         let check = |settings: Settings| settings.check().map(NonZeroUsize::get);
         assert_eq!(check(Settings::default()), Ok(1));
-        let zero = Settings { batch_size: 0, ..Settings::default() };
+        let zero = Settings {
+            batch_size: 0,
+            ..Settings::default()
+        };
         assert_eq!(check(zero), Err(ConfigError::BatchSizeZero));
-        let workers = Settings { num_workers: MOST_WORKERS + 1, ..Settings::default() };
-        assert!(matches!(check(workers), Err(ConfigError::TooManyWorkers { .. })));
-        let parts = Settings { parts_per_batch: Some(0), ..Settings::default() };
+        let workers = Settings {
+            num_workers: MOST_WORKERS + 1,
+            ..Settings::default()
+        };
+        assert!(matches!(
+            check(workers),
+            Err(ConfigError::TooManyWorkers { .. })
+        ));
+        let parts = Settings {
+            parts_per_batch: Some(0),
+            ..Settings::default()
+        };
         assert_eq!(check(parts), Err(ConfigError::PartsZero));
-        let parts = Settings { parts_per_batch: Some(MOST_PARTS + 1), ..Settings::default() };
-        assert!(matches!(check(parts), Err(ConfigError::TooManyParts { .. })));
+        let parts = Settings {
+            parts_per_batch: Some(MOST_PARTS + 1),
+            ..Settings::default()
+        };
+        assert!(matches!(
+            check(parts),
+            Err(ConfigError::TooManyParts { .. })
+        ));
     }
 }

@@ -68,7 +68,11 @@ where
 {
     fn start(&self, pool: &Arc<Pool>, pass: PassSettings) -> Box<dyn Pass<O>> {
         let PassSettings { plan, seed, limits } = pass;
-        let job = Job { source: Arc::clone(self), plan, seed };
+        let job = Job {
+            source: Arc::clone(self),
+            plan,
+            seed,
+        };
         Box::new(Reader::new(Arc::clone(pool), job, limits))
     }
 
@@ -99,7 +103,11 @@ where
 
     fn fetch(&self, piece: &mut Vec<I>, part: &mut Part<'_>) -> Result<(), FetchError> {
         // The first piece becomes the batch: it has room for the others.
-        let room = if part.is_first() { part.batch_len() } else { part.len() };
+        let room = if part.is_first() {
+            part.batch_len()
+        } else {
+            part.len()
+        };
         match self.fetch {
             Fetch::Each => {
                 piece.reserve_exact(room);
@@ -112,7 +120,10 @@ where
                 let expected = indices.len();
                 let items = self.dataset.get_many(indices).map_err(dataset_error)?;
                 if items.len() != expected {
-                    return Err(FetchError::Count { expected, got: items.len() });
+                    return Err(FetchError::Count {
+                        expected,
+                        got: items.len(),
+                    });
                 }
                 *piece = items;
             }

@@ -1,6 +1,7 @@
 //! Doubles that the engine's tests share: a source of numbers and loaders over it.
 
 #![allow(dead_code, reason = "each test file uses a part of them")]
+#![allow(clippy::unwrap_used, reason = "a double is a part of a test")]
 #![allow(unreachable_pub, reason = "a module of a test is its crate's own")]
 
 use std::num::NonZeroUsize;
@@ -22,15 +23,28 @@ pub struct Numbers {
 
 impl Numbers {
     pub fn new() -> Self {
-        Self { on_fetch: Box::new(|_| Ok(())), on_assemble: Box::new(|_| Ok(())) }
+        Self {
+            on_fetch: Box::new(|_| Ok(())),
+            on_assemble: Box::new(|_| Ok(())),
+        }
     }
 
-    pub fn fetching(on_fetch: impl Fn(usize) -> Result<(), BoxError> + Send + Sync + 'static) -> Self {
-        Self { on_fetch: Box::new(on_fetch), ..Self::new() }
+    pub fn fetching(
+        on_fetch: impl Fn(usize) -> Result<(), BoxError> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            on_fetch: Box::new(on_fetch),
+            ..Self::new()
+        }
     }
 
-    pub fn assembling(hook: impl Fn(usize) -> Result<(), BoxError> + Send + Sync + 'static) -> Self {
-        Self { on_assemble: Box::new(hook), ..Self::new() }
+    pub fn assembling(
+        hook: impl Fn(usize) -> Result<(), BoxError> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            on_assemble: Box::new(hook),
+            ..Self::new()
+        }
     }
 }
 
@@ -74,7 +88,11 @@ impl Loader {
             source: Arc::new(source),
             pool: Arc::new(Pool::new(workers, Lifetime::Pool)),
             plan: Plan::new(Order::sequential(items), size, Remainder::Keep),
-            limits: Limits { ahead: Ahead::Learned, bytes: None, parts: Parts::Learned },
+            limits: Limits {
+                ahead: Ahead::Learned,
+                bytes: None,
+                parts: Parts::Learned,
+            },
         }
     }
 
@@ -94,13 +112,19 @@ impl Loader {
     }
 
     pub fn iter(&self) -> Reader<Numbers> {
-        let job = Job { source: Arc::clone(&self.source), plan: self.plan.at(0), seed: 0 };
+        let job = Job {
+            source: Arc::clone(&self.source),
+            plan: self.plan.at(0),
+            seed: 0,
+        };
         Reader::new(Arc::clone(&self.pool), job, self.limits)
     }
 
     /// What a pass without errors yields.
     pub fn expected(&self) -> Vec<Vec<usize>> {
         let plan = self.plan.at(0);
-        (0..plan.num_batches()).map(|k| plan.batch(k).collect()).collect()
+        (0..plan.num_batches())
+            .map(|k| plan.batch(k).collect())
+            .collect()
     }
 }

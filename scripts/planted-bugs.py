@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Shows that each scenario of the model checker catches a bug planted for it.
+
+For every row below the engine is copied, one piece of text is replaced, and the scenario is run: it
+must fail, while it passes on an unbroken copy. A row whose text is no longer in the source is an error
+too. Prints a line a row.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ENGINE = pathlib.Path("crates/burn-prefetch-engine")
+
+# (scenario, what is broken, file, text, replacement)
+BUGS = [
+    (
+        "one_reader_gets_every_batch_in_order",
+        "a batch counts as complete while parts of it are unclaimed",
+        "assembly.rs",
+        "self.out == 0 && !self.has_unclaimed()",
+        "self.out == 0",
+    ),
+    (
+        "one_reader_gets_every_batch_in_order",
+        "the reader goes to sleep without a last look",
+        "feed.rs",
+        "if !desk.is_ready() {",
+        "{",
+    ),
+    (
+        "a_window_of_none_hands_over_one_by_one",
+        "the oldest batch is not allowed when the window is closed",
+        "window.rs",
+        "self.limit.max(usize::from(asking))",
+        "self.limit.max(usize::from(asking && returned == 0))",
+    ),
+    (
+        "two_readers_on_one_pool",
+        "a worker goes to sleep without a last look",
+        "pool.rs",
+        "if shared.serve_one(number, &mut line) {\n            shared.recant();",
+        "if line.len() > 9 {\n            shared.recant();",
+    ),
+    (
+        "a_window_of_none_hands_over_one_by_one",
+        "a reader that asks wakes nobody",
+        "reader.rs",
+        "            self.freed = 0;\n            self.pool.wake_one();\n            self.feed.wait",
+        "            self.freed = 0;\n            self.feed.wait",
+    ),
+    (
+        "two_readers_on_one_thread_in_step",
+        "a worker looks at the last in line only",
+        "pool.rs",
+        "line.iter().any(|reader| reader.serve(&hand))",
+        "line.last().is_some_and(|reader| reader.serve(&hand))",
+    ),
+    (
+        "a_reader_dropped_early_leaves_the_next_pass_whole",
+        "what comes back after the end is kept",
+        "desk.rs",
+        "        self.end = 0;\n",
+        "",
+    ),
+    (
+        "a_panic_stands_at_its_place_and_the_pool_lives_on",
+        "the first failure of a batch wins, not the lowest",
+        "assembly.rs",
+        "failure.offset < known.offset",
+        "failure.offset > usize::MAX - known.offset",
+    ),
+    (
+        "a_reader_inside_a_fetch_on_the_same_pool",
+        "a worker waits for a reader instead of helping",
+        "reader.rs",
+        "self.pool.live() == 0 || current_worker().is_some()",
+        "self.pool.live() == 0",
+    ),
+    (
+        "the_last_handle_dropped_on_a_worker",
+        "a worker joins itself",
+        "pool.rs",
+        "        if own {\n            return;\n        }\n",
+        "        let _ = own;\n",
+    ),
+    (
+        "workers_that_end_with_the_last_reader_start_again",
+        "a worker that has ended is taken for running",
+        "pool.rs",
+        "        if state.running[number] {\n            continue;",
+        "        if state.threads[number].is_some() {\n            continue;",
+    ),
+    (
+        "a_pool_dropped_while_its_workers_are_busy_ends_them",
+        "sleeping workers are not told of the end",
+        "pool.rs",
+        "        self.shared.work.notify_all();\n        let own",
+        "        let own",
+    ),
+]
+
+
+def copy_engine(into):
+    """A workspace of the engine alone, under the same lock file."""
+    manifest = (ROOT / "Cargo.toml").read_text()
+    start, end = manifest.index("members = ["), manifest.index("]\n", manifest.index("members = ["))
+    manifest = manifest[:start] + f'members = ["{ENGINE.as_posix()}"' + manifest[end:]
+    (into / "Cargo.toml").write_text(manifest)
+    shutil.copy(ROOT / "Cargo.lock", into)
+    # With new times: cargo takes a copy that looks as old as its build products for built.
+    shutil.copytree(ROOT / ENGINE, into / ENGINE, copy_function=shutil.copy)
+
+
+def run(folder, scenario, target):
+    env = dict(os.environ, CARGO_TARGET_DIR=target, RUST_BACKTRACE="0")
+    env["RUSTFLAGS"] = (env.get("RUSTFLAGS", "") + " --cfg shuttle").strip()
+    command = ["cargo", "test", "-q", "-p", "burn-prefetch-engine", "--test", "model"]
+    build = subprocess.run(command + ["--no-run"], cwd=folder, env=env, capture_output=True, text=True)
+    if build.returncode != 0:
+        sys.exit(f"the planted bug does not compile:\n{build.stderr}")
+    test = subprocess.run(
+        command + ["--", "--exact", scenario], cwd=folder, env=env, capture_output=True, text=True
+    )
+    if "running 1 test" not in test.stdout:
+        sys.exit(f"no scenario is called {scenario}:\n{test.stdout}{test.stderr}")
+    return test.returncode == 0
+
+
+def passes(bug, scenario, target):
+    """Whether the scenario passes on a copy with the bug (file, text, replacement), or without one."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        copy_engine(folder)
+        if bug:
+            file, old, new = bug
+            path = folder / ENGINE / "src" / file
+            text = path.read_text()
+            if text.count(old) != 1:
+                sys.exit(f"{file}: the text to break is there {text.count(old)} times: {old!r}")
+            path.write_text(text.replace(old, new))
+        return run(folder, scenario, target)
+
+
+def main():
+    target = os.environ.get("CARGO_TARGET_DIR", str(pathlib.Path.home() / ".cache/burn-prefetch/target"))
+    target += "/planted"
+    missed = 0
+    for scenario in sorted({scenario for scenario, *_ in BUGS}):
+        if not passes(None, scenario, target):
+            sys.exit(f"{scenario} fails without any bug planted")
+    for scenario, what, *bug in BUGS:
+        caught = not passes(bug, scenario, target)
+        missed += not caught
+        print(f"{'caught' if caught else 'MISSED'}  {scenario}: {what}", flush=True)
+    print(f"{len(BUGS) - missed} passed, {missed} failed")
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
