@@ -36,7 +36,7 @@ fn main() -> io::Result<()> {
             report.row(&[&workers, &contender, &promise(contender, workers), &counted]);
         }
     }
-    report.print()
+    report.print(effort)
 }
 
 /// What is promised, in words.

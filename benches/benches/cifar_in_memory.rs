@@ -36,7 +36,7 @@ fn main() -> io::Result<()> {
             report.row(&[&allocator, &workers, &burn, &ours, &ratio]);
         }
     }
-    report.print()
+    report.print(effort)
 }
 
 /// What the program under this allocator wrote.

@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use burn_prefetch_benches::{
-    Collect, Contender, Effort, Items, Report, Run, Setup, Which, Window, interleaved, pass, timed,
+    Collect, Contender, Effort, Items, Report, Run, Setup, Which, Window, epoch, interleaved, timed,
 };
 
 fn main() -> io::Result<()> {
@@ -28,7 +28,8 @@ fn main() -> io::Result<()> {
     ];
     let first = contenders.map(|contender| first_batch(contender, setup, items));
     let series = interleaved(effort.pick(1, 7), first.into());
-    let whole = contenders.map(|contender| whole_epoch(contender, setup, items));
+    let whole =
+        contenders.map(|contender| epoch(contender.build(setup, Collect::default(), items)));
     let epochs = interleaved(effort.pick(1, 7), whole.into());
 
     let mut report = Report::new(
@@ -44,39 +45,30 @@ fn main() -> io::Result<()> {
             "epoch, times as fast as Burn",
         ],
     );
-    for ((contender, first), epoch) in contenders.iter().zip(&series).zip(&epochs) {
+    for ((contender, first), whole) in contenders.iter().zip(&series).zip(&epochs) {
         let share = series[0].speed_against(first);
         report.row(&[
             contender,
             &format!("{:.1}", first.wall() * 1e3),
             &share,
-            &format!("{:.1}", epoch.wall() * 1e3),
-            &epoch.speed_against(&epochs[0]),
+            &format!("{:.1}", whole.wall() * 1e3),
+            &whole.speed_against(&epochs[0]),
         ]);
     }
-    report.print()
+    report.print(effort)
 }
 
 /// Times from `iter()` to the first batch, then reads the rest so that no worker is still busy with it next time.
 fn first_batch(contender: Contender, setup: Setup, items: Items) -> Run<'static> {
     let loader = contender.build(setup, Collect::default(), items);
     Box::new(move || {
-        let mut epoch = None;
+        let mut rest = None;
         let sample = timed(|| {
             let mut batches = loader.iter();
             drop(batches.next());
-            epoch = Some(batches);
+            rest = Some(batches);
         });
-        epoch.into_iter().flatten().for_each(drop);
+        rest.into_iter().flatten().for_each(drop);
         sample
-    })
-}
-
-fn whole_epoch(contender: Contender, setup: Setup, items: Items) -> Run<'static> {
-    let loader = contender.build(setup, Collect::default(), items);
-    Box::new(move || {
-        timed(|| {
-            pass(loader.as_ref());
-        })
     })
 }

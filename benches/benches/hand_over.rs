@@ -7,8 +7,8 @@ use std::io;
 use std::time::Duration;
 
 use burn_prefetch_benches::{
-    Collect, Contender, Effort, Items, Report, Run, Series, Setup, Which, Window, interleaved,
-    pass, real, timed,
+    Collect, Contender, Effort, Items, Report, Run, Series, Setup, Which, Window, epoch,
+    interleaved, real,
 };
 
 const CONTENDERS: [Contender; 3] = [
@@ -20,7 +20,7 @@ const CONTENDERS: [Contender; 3] = [
 fn main() -> io::Result<()> {
     let effort = Effort::from_args();
     let trivial = Items {
-        len: effort.pick(1_000, 100_000),
+        len: effort.pick(1_000, 50_000),
         which: Which::None,
         wait: Duration::ZERO,
     };
@@ -59,7 +59,7 @@ fn main() -> io::Result<()> {
             }
         }
     }
-    report.print()
+    report.print(effort)
 }
 
 fn cores_busy(series: &Series) -> String {
@@ -72,10 +72,5 @@ fn epoch_of(contender: Contender, workers: usize, items: Items) -> Run<'static> 
         workers,
         shuffle: None,
     };
-    let loader = contender.build(setup, Collect::default(), items);
-    Box::new(move || {
-        timed(|| {
-            pass(loader.as_ref());
-        })
-    })
+    epoch(contender.build(setup, Collect::default(), items))
 }

@@ -6,9 +6,7 @@ use std::io::{self, Write};
 use burn::data::dataset::Dataset;
 
 use crate::os::keep_freed_memory;
-use crate::{
-    Contender, Effort, PictureBatcher, Pictures, Run, Setup, Window, interleaved, pass, real, timed,
-};
+use crate::{Contender, Effort, PictureBatcher, Pictures, Setup, Window, epoch, interleaved, real};
 
 const BATCH: usize = 128;
 const WORKERS: [usize; 4] = [0, 1, 2, 4];
@@ -70,14 +68,8 @@ fn cells(pictures: &Pictures, workers: usize, effort: Effort) -> Vec<String> {
         workers,
         shuffle: Some(7),
     };
-    let run = |contender: Contender| -> Run<'_> {
-        let loader = contender.build(setup, PictureBatcher, pictures.clone());
-        Box::new(move || {
-            timed(|| {
-                pass(loader.as_ref());
-            })
-        })
-    };
+    let run =
+        |contender: Contender| epoch(contender.build(setup, PictureBatcher, pictures.clone()));
     let runs = vec![run(Contender::Burn), run(Contender::Ours(Window::Learned))];
     let series = interleaved(effort.pick(1, 15), runs);
     let images = real(pictures.len());

@@ -1,4 +1,5 @@
 //! What the benches share: paired measuring, the two contenders, and the data they load.
+//!
 #![doc = include_str!("../README.md")]
 
 mod census;
@@ -15,7 +16,7 @@ pub use census::{Census, Counted};
 pub use cifar::{Allocator, contest};
 pub use effort::Effort;
 pub use items::{Collect, Items, Which};
-pub use loaders::{Contender, Setup, Window, pass};
+pub use loaders::{Contender, Setup, Window, epoch};
 pub use measure::{Ratio, Run, Sample, Series, interleaved, real, timed};
 pub use pictures::{Picture, PictureBatch, PictureBatcher, Pictures};
 pub use report::Report;

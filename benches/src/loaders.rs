@@ -9,6 +9,8 @@ use burn::data::dataloader::{DataLoader, DataLoaderBuilder as BurnBuilder};
 use burn::data::dataset::Dataset;
 use burn_prefetch::DataLoaderBuilder;
 
+use crate::measure::{Run, timed};
+
 /// What both contenders are told.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
@@ -88,14 +90,18 @@ impl fmt::Display for Contender {
     }
 }
 
-/// Reads one epoch to its end, dropping each batch, and says how many there were.
+/// A run that reads one epoch to its end and drops each batch at once.
 ///
 /// # Panics
 ///
-/// If a batch is an error: the data of the benches has none.
-pub fn pass<O>(loader: &dyn DataLoader<O>) -> usize {
-    loader
-        .iter()
-        .map(|batch| drop(batch.expect("the benches' data never fails")))
-        .count()
+/// The run, if a batch is an error: the benches' data has none.
+#[must_use]
+pub fn epoch<O: 'static>(loader: Arc<dyn DataLoader<O>>) -> Run<'static> {
+    Box::new(move || {
+        timed(|| {
+            for batch in loader.iter() {
+                drop(batch.expect("the benches' data never fails"));
+            }
+        })
+    })
 }

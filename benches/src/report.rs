@@ -5,6 +5,8 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 
+use crate::Effort;
+
 /// A table that is being filled.
 #[derive(Debug)]
 pub struct Report {
@@ -35,12 +37,25 @@ impl Report {
             .add_row(cells.iter().map(ToString::to_string).collect::<Vec<_>>());
     }
 
-    /// Writes the title and the table.
+    /// Writes the title and the table, and under them whether the figures mean anything.
     ///
     /// # Errors
     ///
     /// If standard output cannot be written to.
-    pub fn print(&self) -> io::Result<()> {
-        writeln!(io::stdout().lock(), "\n{}\n{}", self.title, self.table)
+    pub fn print(&self, effort: Effort) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        writeln!(out, "\n{}\n{}", self.title, self.table)?;
+        if effort == Effort::Quick {
+            writeln!(
+                out,
+                "A quick run: it shows that the bench works, its figures mean nothing."
+            )?;
+        } else if cfg!(debug_assertions) {
+            writeln!(
+                out,
+                "Not a release build: this crate is hardly optimised, Burn is."
+            )?;
+        }
+        Ok(())
     }
 }

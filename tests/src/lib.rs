@@ -21,5 +21,8 @@ pub use gate::{Gate, Tally};
 pub use gauge::{Alive, Guarded, GuardedNumbers, Lead, Token};
 pub use logs::{Record, capture_logs, logged};
 pub use passes::{Batches, chunks, flat, loader, outcomes, pass};
-pub use process::{LiveThreads, alone, eventually, loader_threads, open_files};
+pub use process::{
+    LiveThreads, alone, eventually, expect_loader_threads, loader_threads, open_files,
+    threads_begun_here,
+};
 pub use watchdog::{LIMIT, WORKERS, for_each_worker_count, guarded, within};

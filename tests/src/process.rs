@@ -8,6 +8,13 @@ use std::time::Instant;
 
 use crate::LIMIT;
 
+/// The names of this process's threads.
+fn names() -> Vec<String> {
+    let tasks = fs::read_dir("/proc/self/task").expect("Linux lists the threads of a process");
+    let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.map(|name| name.trim_end().to_owned()).collect()
+}
+
 /// The names of the loader's threads in this process, sorted.
 ///
 /// # Panics
@@ -15,14 +22,35 @@ use crate::LIMIT;
 /// Where there is no `/proc`.
 #[must_use]
 pub fn loader_threads() -> Vec<String> {
-    let tasks = fs::read_dir("/proc/self/task").expect("Linux lists the threads of a process");
-    let mut names: Vec<String> = tasks
-        .filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok())
-        .map(|name| name.trim_end().to_owned())
-        .filter(|name| name.starts_with("prefetch-"))
-        .collect();
+    let mut names = names();
+    names.retain(|name| name.starts_with("prefetch-"));
     names.sort_unstable();
     names
+}
+
+/// How many threads there are that are the loader's or may yet turn out to be: a thread that was
+/// begun a moment ago still has the name of the one that began it.
+///
+/// # Panics
+///
+/// Where there is no `/proc`.
+#[must_use]
+pub fn threads_begun_here() -> usize {
+    let own = fs::read_to_string("/proc/thread-self/comm").expect("Linux names its threads");
+    let ours = |name: &&String| name.starts_with("prefetch-") || **name == own.trim_end();
+    names().iter().filter(ours).count()
+}
+
+/// Waits until exactly `count` of the loader's threads are there: a thread has its name a moment
+/// after it began, and is listed for a moment after it was joined.
+///
+/// # Panics
+///
+/// When that does not come, or there is no `/proc`.
+pub fn expect_loader_threads(count: usize) {
+    eventually(&format!("{count} threads of the loader"), || {
+        loader_threads().len() == count
+    });
 }
 
 /// How many files this process holds open.
@@ -43,8 +71,8 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Asks the operating system again until it sees `true_now`, for what it only knows a moment later:
-/// a thread that was joined is listed for some microseconds more.
+/// Asks again until `true_now`, for what nobody tells and comes in a moment, as what the operating
+/// system lists.
 ///
 /// # Panics
 ///

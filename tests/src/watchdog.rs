@@ -55,9 +55,12 @@ fn run(name: String, limit: Duration, body: impl FnOnce() + Send + 'static) {
             body();
         })
         .expect("the system has room for a thread");
-    if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-        panic!("{name}: did not end within {limit:?}");
-    }
+    let outcome = ended.recv_timeout(limit);
+    assert_ne!(
+        outcome,
+        Err(RecvTimeoutError::Timeout),
+        "{name}: did not end within {limit:?}"
+    );
     if let Err(panic) = thread.join() {
         resume_unwind(panic);
     }

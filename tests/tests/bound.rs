@@ -124,9 +124,10 @@ fn a_stopped_reader_finds_exactly_the_bound_and_a_running_one_never_more() {
                     pair.lead.ask();
                     found.push(iterator.next().unwrap().unwrap());
                 }
-                pair.lead.wait_for(bound);
+                let reached = bound.min(WATCHED / BATCH - stop);
+                pair.lead.wait_for(reached);
                 pair.keep_workers_busy();
-                assert_eq!(pair.lead.now(), bound, "{asked:?}, stopped after {stop}");
+                assert_eq!(pair.lead.now(), reached, "{asked:?}, stopped after {stop}");
             }
             loop {
                 pair.lead.ask();
@@ -253,7 +254,7 @@ fn a_slow_item_does_not_let_anything_past_the_bound() {
             gate.open();
             reader.join().expect("the pass is whole");
         });
-        assert_eq!(lead.most(), usize::from(workers > 0));
+        assert!(lead.most() <= 1, "{} ahead", lead.most());
     });
 }
 

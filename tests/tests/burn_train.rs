@@ -229,7 +229,7 @@ fn train(
     let learner = Learner::new(
         Row::new(&device),
         SgdConfig::new().init(),
-        Rate(steps.clone()),
+        Rate(Arc::clone(&steps)),
     );
     let folder = tempfile::tempdir().expect("a folder for the run");
     let [train, valid] = loaders;
@@ -292,7 +292,7 @@ fn a_training_sees_every_item_in_every_epoch_and_accumulates_all_gradients() {
                 .weight
                 .val()
                 .into_data()
-                .to_vec::<f32>()
+                .try_to_vec::<f32>()
                 .unwrap();
             assert!(
                 weights.iter().all(|&weight| weight > 0.0),

@@ -7,7 +7,8 @@ use burn::tensor::Device;
 use burn_prefetch::DataLoaderBuilder;
 use burn_prefetch_tests::{
     Alive, Gate, GuardedNumbers, Hooked, Keep, Numbers, Tally, alone, capture_logs, chunks,
-    eventually, for_each_worker_count, guarded, loader, loader_threads, logged, open_files, pass,
+    eventually, expect_loader_threads, for_each_worker_count, guarded, loader, logged, open_files,
+    pass,
 };
 
 #[test]
@@ -31,11 +32,11 @@ fn a_thousand_passes_left_early_leave_nothing_behind() {
         }
         items.wait_for_none();
         batches.wait_for_none();
-        assert_eq!(loader_threads().len(), workers);
+        expect_loader_threads(workers);
         assert_eq!(pass(loader.as_ref()).len(), 20);
         drop(loader);
         assert_eq!((items.now(), batches.now()), (0, 0));
-        eventually("the workers are joined", || loader_threads().is_empty());
+        expect_loader_threads(0);
         assert_eq!(open_files(), files);
     });
 }
@@ -55,9 +56,7 @@ fn the_same_where_workers_do_not_outlive_a_pass() {
             assert_eq!(loader.iter().take(round % 4).count(), round % 4);
         }
         items.wait_for_none();
-        eventually("the workers end with their reader", || {
-            loader_threads().is_empty()
-        });
+        expect_loader_threads(0);
         assert_eq!(pass(loader.as_ref()).len(), 20);
     });
 }

@@ -1,6 +1,7 @@
 //! An error or a panic in the user's code is one `Err`, at its batch's place, and says where and why.
 
 use std::error::Error;
+use std::iter::successors;
 use std::panic::panic_any;
 use std::sync::Arc;
 
@@ -79,10 +80,8 @@ fn the_users_error_is_at_the_end_of_the_chain_and_in_the_text() {
             .start_epoch(6)
             .build(broken(Fault::Error));
         let (_, failure) = failed(loader.as_ref());
-        let mut chain: Vec<&(dyn Error + 'static)> = vec![&failure];
-        while let Some(source) = chain.last().and_then(|error| error.source()) {
-            chain.push(source);
-        }
+        let first: &(dyn Error + 'static) = &failure;
+        let chain: Vec<_> = successors(Some(first), |&error| error.source()).collect();
         let own = chain
             .iter()
             .find_map(|error| error.downcast_ref::<Unreadable>());
@@ -235,9 +234,13 @@ fn the_lowest_failing_position_of_the_batch_is_named() {
             match index {
                 3 if self.workers > 1 => drop(self.later_failed.wait_until(|&failed| failed)),
                 6 => self.later_failed.update(|failed| *failed = true),
-                _ => return Ok(index),
+                _ => {}
             }
-            Err(Unreadable { index })
+            if [3, 6].contains(&index) {
+                Err(Unreadable { index })
+            } else {
+                Ok(index)
+            }
         }
         fn len(&self) -> usize {
             24

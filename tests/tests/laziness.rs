@@ -5,13 +5,15 @@ use std::sync::Arc;
 use burn::data::dataloader::DataLoader;
 use burn::tensor::Device;
 use burn_prefetch_tests::{
-    Counting, Numbers, alone, eventually, flat, for_each_worker_count, loader, loader_threads, pass,
+    Counting, Numbers, alone, expect_loader_threads, flat, for_each_worker_count, loader, pass,
+    threads_begun_here,
 };
 
 #[test]
 fn building_measuring_and_copying_fetch_nothing_and_start_no_thread() {
     for_each_worker_count(|workers| {
         let _alone = alone();
+        let before = threads_begun_here();
         let data = Arc::new(Counting::new(20));
         let loader = loader(workers)
             .batch_size(3)
@@ -24,15 +26,12 @@ fn building_measuring_and_copying_fetch_nothing_and_start_no_thread() {
         let _config = loader.effective_config().to_string();
         loader.set_epoch(3);
         assert!(data.untouched());
-        assert_eq!(loader_threads(), Vec::<String>::new());
+        assert_eq!(threads_begun_here(), before);
         assert_eq!(pass(&loader).len(), 7);
-        assert_eq!(
-            loader_threads().len(),
-            workers,
-            "the first pass starts them"
-        );
+        // The first pass starts them.
+        expect_loader_threads(workers);
         drop((loader, copies));
-        eventually("the workers are joined", || loader_threads().is_empty());
+        expect_loader_threads(0);
     });
 }
 
@@ -40,6 +39,7 @@ fn building_measuring_and_copying_fetch_nothing_and_start_no_thread() {
 fn an_empty_pass_starts_no_thread() {
     for_each_worker_count(|workers| {
         let _alone = alone();
+        let before = threads_begun_here();
         let empty = [
             loader(workers).build(Numbers(0)),
             loader(workers)
@@ -50,7 +50,7 @@ fn an_empty_pass_starts_no_thread() {
         ];
         for loader in &empty {
             assert!(pass(loader.as_ref()).is_empty());
-            assert_eq!(loader_threads(), Vec::<String>::new());
+            assert_eq!(threads_begun_here(), before);
         }
     });
 }

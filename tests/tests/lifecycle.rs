@@ -6,8 +6,8 @@ use std::thread::{self, Builder};
 use burn::data::dataloader::DataLoader;
 use burn::tensor::Device;
 use burn_prefetch_tests::{
-    Gate, Hooked, LiveThreads, Numbers, alone, eventually, flat, for_each_worker_count, loader,
-    loader_threads, pass,
+    Gate, Hooked, LiveThreads, Numbers, Record, Tally, alone, capture_logs, expect_loader_threads,
+    flat, for_each_worker_count, guarded, loader, loader_threads, logged, pass,
 };
 
 /// Numbers whose `get` notes on which threads it ran.
@@ -36,8 +36,8 @@ fn fifty_epochs_of_two_alternating_loaders_run_on_the_same_threads() {
         let mut first = None;
         for epoch in 0..50 {
             assert_eq!(pass(train.as_ref()).len() + pass(valid.as_ref()).len(), 8);
+            expect_loader_threads(2 * workers);
             let now = ids();
-            assert_eq!(now.len(), 2 * workers);
             assert_eq!(
                 *first.get_or_insert(now.clone()),
                 now,
@@ -45,7 +45,7 @@ fn fifty_epochs_of_two_alternating_loaders_run_on_the_same_threads() {
             );
         }
         drop((train, valid));
-        eventually("the workers are joined", || loader_threads().is_empty());
+        expect_loader_threads(0);
     });
 }
 
@@ -59,7 +59,9 @@ fn dropping_the_last_handle_joins_the_workers() {
         // On a thread of its own: without workers it is the reader that fetches.
         let read = |loader: &Arc<dyn DataLoader<Vec<usize>>>| {
             thread::scope(|scope| {
-                scope.spawn(|| assert_eq!(pass(loader.as_ref()).len(), 200));
+                let reader = scope.spawn(|| assert_eq!(pass(loader.as_ref()).len(), 200));
+                // The scope alone would not wait for the thread to end, only for its work.
+                reader.join().expect("every pass is whole");
             });
         };
         read(&loader);
@@ -78,10 +80,11 @@ fn a_reader_in_the_middle_of_a_pass_keeps_nothing_alive_after_its_loader() {
         let _alone = alone();
         let (threads, data) = noted(200);
         thread::scope(|scope| {
-            scope.spawn(|| {
+            let reader = scope.spawn(|| {
                 let loader = loader(workers).build(data);
                 assert_eq!(loader.iter().take(7).count(), 7);
             });
+            reader.join().expect("seven batches are there");
         });
         assert_eq!(threads.now(), 0);
     });
@@ -98,11 +101,12 @@ fn without_persistence_the_threads_end_with_the_last_reader() {
         for _ in 0..20 {
             let (mut one, mut two) = (loader.iter(), loader.iter());
             assert!(one.next().is_some() && two.next().is_some());
-            assert_eq!(loader_threads().len(), workers, "two readers share them");
+            // Two readers share them.
+            expect_loader_threads(workers);
             drop(one);
             assert_eq!(two.by_ref().count(), 19);
             drop(two);
-            eventually("they end with the reader", || loader_threads().is_empty());
+            expect_loader_threads(0);
         }
     });
 }
@@ -117,10 +121,10 @@ fn with_persistence_they_stay_between_passes() {
             .build(Numbers(40));
         for _ in 0..5 {
             assert_eq!(pass(loader.as_ref()).len(), 20);
-            assert_eq!(loader_threads().len(), workers);
+            expect_loader_threads(workers);
         }
         drop(loader);
-        eventually("the workers are joined", || loader_threads().is_empty());
+        expect_loader_threads(0);
     });
 }
 
@@ -152,9 +156,7 @@ fn the_last_handle_may_be_dropped_on_one_of_its_own_workers() {
         drop(iterator);
         drop(built);
         gate.open();
-        eventually("the workers end by themselves", || {
-            loader_threads().is_empty()
-        });
+        expect_loader_threads(0);
     });
 }
 
@@ -200,11 +202,72 @@ fn a_family_shares_one_set_of_threads() {
         let expected: Vec<_> = (0..workers)
             .map(|worker| format!("prefetch-{worker}"))
             .collect();
+        expect_loader_threads(workers);
         assert_eq!(loader_threads(), expected);
         drop(loader);
         assert_eq!(loader_threads(), expected, "copies keep the threads");
         assert_eq!(flat(&pass(copies[3].as_ref())).len(), 20);
         drop(copies);
-        eventually("the last handle joins them", || loader_threads().is_empty());
+        expect_loader_threads(0);
+    });
+}
+
+#[test]
+fn nothing_of_a_dropped_reader_is_begun_any_more() {
+    for_each_worker_count(|workers| {
+        let _alone = alone();
+        let (gate, begun) = (Gate::closed(), Tally::new(0));
+        let (blocked, counted) = (Arc::clone(&gate), Arc::clone(&begun));
+        let data = Hooked::new(100, move |_| {
+            counted.update(|begun| *begun += 1);
+            blocked.wait();
+        });
+        let loader = loader(workers).prefetch(100).build(data);
+        let iterator = loader.iter();
+        gate.wait_for_waiting(workers);
+        drop(iterator);
+        let inside = begun.now();
+        assert_eq!(inside, workers, "each is in its first item");
+        gate.open();
+        drop(loader);
+        assert_eq!(
+            begun.now(),
+            inside,
+            "the loader's end waits for these items and no others"
+        );
+    });
+}
+
+/// Takes the five seconds that a loader's end waits for user code that does not return.
+#[test]
+fn a_loader_ends_though_an_item_does_not() {
+    guarded(|| {
+        let _alone = alone();
+        capture_logs();
+        let gates = [1, 2, 4, 8].map(|workers| (workers, Gate::closed()));
+        thread::scope(|scope| {
+            for (workers, gate) in &gates {
+                scope.spawn(|| {
+                    let stuck = Arc::clone(gate);
+                    let data = Hooked::new(100, move |_| stuck.wait());
+                    let loader = loader(*workers).prefetch(100).build(data);
+                    let iterator = loader.iter();
+                    gate.wait_for_waiting(*workers);
+                    drop(iterator);
+                    drop(loader);
+                });
+            }
+        });
+        let warnings = logged("did not return");
+        for (workers, gate) in gates {
+            let its_own = |line: &&Record| line.text.contains(&workers.to_string());
+            assert!(
+                warnings.iter().any(|line| its_own(&line)),
+                "{workers} of: {warnings:?}"
+            );
+            gate.open();
+        }
+        assert_eq!(warnings.len(), 4);
+        expect_loader_threads(0);
     });
 }

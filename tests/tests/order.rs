@@ -256,6 +256,28 @@ fn user_code_can_ask_where_it_is() {
 }
 
 #[test]
+fn a_batcher_knows_its_batch_and_no_index() {
+    #[derive(Debug)]
+    struct Which;
+    impl Batcher<usize, (usize, usize, Option<usize>)> for Which {
+        fn batch(&self, _: Vec<usize>, _: &Device) -> (usize, usize, Option<usize>) {
+            let here = context().expect("a batcher runs inside a loader");
+            (here.epoch, here.batch, here.index)
+        }
+    }
+    for_each_worker_count(|workers| {
+        let builder = DataLoaderBuilder::new(Which)
+            .num_workers(workers)
+            .batch_size(3);
+        let loader = builder.start_epoch(4).build(Numbers(10));
+        assert_eq!(
+            pass(loader.as_ref()),
+            [0, 1, 2, 3].map(|batch| (4, batch, None))
+        );
+    });
+}
+
+#[test]
 fn the_context_names_the_worker() {
     for_each_worker_count(|workers| {
         let hooked = Hooked::new(60, move |_| {
@@ -270,6 +292,35 @@ fn the_context_names_the_worker() {
             flat(&pass(loader(workers).batch_size(4).build(hooked).as_ref())).len(),
             60
         );
+    });
+}
+
+/// Reads another loader between two draws.
+#[derive(Debug)]
+struct Interrupted<F>(F);
+
+impl<F: Fn() + Send + Sync> Dataset<Drawn> for Interrupted<F> {
+    fn get(&self, index: usize) -> Result<Drawn, DatasetError> {
+        let first = rng().next_u64();
+        (self.0)();
+        let here = context().expect("the outer context is back");
+        assert_eq!(here.index, Some(index));
+        Ok((index, first, rng().next_u64()))
+    }
+
+    fn len(&self) -> usize {
+        Augmented.len()
+    }
+}
+
+#[test]
+fn a_loader_read_inside_an_item_changes_neither_its_context_nor_its_random_numbers() {
+    for_each_worker_count(|workers| {
+        let inner = augmented(workers).build(Augmented);
+        let nested = Interrupted(move || assert_eq!(pass(inner.as_ref()).len(), 7));
+        let outer = augmented(workers).build(nested);
+        let plain = augmented(0).build(Augmented);
+        assert_eq!(pass(outer.as_ref()), pass(plain.as_ref()));
     });
 }
 

@@ -114,7 +114,8 @@ pub fn context() -> Option<FetchContext> {
 /// In `Dataset::get` they are a function of (seed, epoch, index), in a batcher and in `get_many`
 /// of (seed, epoch, batch), each its own: the same for any number of workers. Each item starts afresh; within
 /// one item every call continues where the last stopped. The seed is that of the loader's
-/// shuffle, 0 without one. Outside a loader the numbers start from a random seed, once a thread.
+/// shuffle, 0 without one. Outside a loader the numbers start from a random seed, once a thread;
+/// that goes for threads that user code starts or borrows too: give those an [`rng_at`] of the index.
 ///
 /// It implements `rand_core` 0.10's `Rng`, and so `rand` 0.10's `RngExt`.
 #[must_use]

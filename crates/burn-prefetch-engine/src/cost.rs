@@ -53,8 +53,12 @@ impl Costs {
         }
     }
 
-    /// Whether batch `number` of `len` items should be measured.
+    /// Whether batch `number` of `len` items should be measured. Without workers there is nothing to
+    /// decide, and the clock stays unread.
     pub(crate) fn wants(&self, number: usize, len: usize) -> bool {
+        if self.workers == 0 {
+            return false;
+        }
         let cheap = self.item.is_some_and(|item| item * to_f64(len) < CHEAP);
         !cheap || number.is_multiple_of(SAMPLED)
     }
@@ -169,5 +173,6 @@ mod tests {
         assert!(costs.wants(3, 64));
         assert!(!costs.wants(3, 2));
         assert!(costs.wants(32, 2));
+        assert!(!Costs::new(0, Parts::Learned).wants(0, 64));
     }
 }

@@ -1,4 +1,5 @@
-//! The augmentation of He et al. 2015: a random 32×32 crop of the picture padded by 4, mirrored half of the time.
+//! The augmentation of He et al. 2015: a random 32×32 crop of the picture padded by 4, mirrored
+//! half of the time.
 
 use rand::{Rng, RngExt as _};
 
@@ -42,7 +43,8 @@ fn crop(picture: &[u8], window: Window) -> Vec<u8> {
     out
 }
 
-/// The first position that is read and the first that is written, for a crop that starts at `start`.
+/// The first position that is read and the first that is written, for a crop that starts at
+/// `start`.
 fn overlap(start: usize) -> (usize, usize) {
     (start.saturating_sub(PAD), PAD.saturating_sub(start))
 }
@@ -65,34 +67,32 @@ mod tests {
         assert_eq!(crop(&numbered(), window), numbered());
     }
 
+    /// The same crop, one pixel at a time.
+    fn pixel(picture: &[u8], window: Window, at: usize) -> u8 {
+        let (channel, y, x) = (at / PLANE, at % PLANE / SIDE, at % SIDE);
+        let x = if window.mirrored { SIDE - 1 - x } else { x };
+        let (y, x) = (y + window.top, x + window.left);
+        let inside = PAD..PAD + SIDE;
+        if inside.contains(&y) && inside.contains(&x) {
+            picture[channel * PLANE + (y - PAD) * SIDE + (x - PAD)]
+        } else {
+            0
+        }
+    }
+
     #[test]
     fn every_crop_agrees_with_the_padded_picture_pixel_by_pixel() {
         let picture = numbered();
         for (top, left) in [(0, 0), (0, 8), (8, 0), (8, 8), (3, 6)] {
             for mirrored in [false, true] {
-                let out = crop(
-                    &picture,
-                    Window {
-                        top,
-                        left,
-                        mirrored,
-                    },
-                );
-                for at in 0..PICTURE {
-                    let (channel, y, x) = (at / PLANE, at % PLANE / SIDE, at % SIDE);
-                    let x = if mirrored { SIDE - 1 - x } else { x };
-                    let inside = (PAD..PAD + SIDE).contains(&(y + top))
-                        && (PAD..PAD + SIDE).contains(&(x + left));
-                    let expected = if inside {
-                        picture[channel * PLANE + (y + top - PAD) * SIDE + (x + left - PAD)]
-                    } else {
-                        0
-                    };
-                    assert_eq!(
-                        out[at], expected,
-                        "top {top} left {left} mirrored {mirrored} at {at}"
-                    );
-                }
+                let window = Window {
+                    top,
+                    left,
+                    mirrored,
+                };
+                let expected: Vec<u8> =
+                    (0..PICTURE).map(|at| pixel(&picture, window, at)).collect();
+                assert_eq!(crop(&picture, window), expected, "{window:?}");
             }
         }
     }

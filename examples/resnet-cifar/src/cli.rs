@@ -5,15 +5,16 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::bail;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use serde::{Deserialize, Serialize};
 
 use crate::data::Source;
 
-/// Train a small ResNet on CIFAR with burn-prefetch, and measure it beside Burn's own data loader.
+/// Train a small residual network on CIFAR with burn-prefetch, and measure it beside Burn's own
+/// data loader.
 ///
-/// Without a command it runs `compare`: the same training four times, each in its own process, once with
-/// Burn's loader and three times with burn-prefetch, and prints one table.
+/// Without a command it runs `compare`: the same training four times, each in its own process,
+/// once with Burn's loader and three times with burn-prefetch, and prints one table.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
@@ -50,13 +51,20 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "N", default_value = "64")]
     pub(crate) batch_size: NonZeroUsize,
     /// Worker threads of the loader; 0 loads on the training thread.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(0..=256))]
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(value_parser = value_parser!(u16).range(..=256))]
     pub(crate) workers: u16,
     /// Seed of the weights, the order, the augmentation and the drawn pictures.
     #[arg(long, value_name = "SEED", default_value_t = 42)]
     pub(crate) seed: u64,
     /// Learning rate of SGD (momentum 0.9, weight decay 1e-4).
-    #[arg(long, value_name = "RATE", default_value_t = 0.05, value_parser = positive)]
+    #[arg(
+        long,
+        value_name = "RATE",
+        default_value_t = 0.1,
+        value_parser = positive,
+        allow_negative_numbers = true
+    )]
     pub(crate) lr: f64,
 }
 
@@ -66,7 +74,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) setup: Setup,
     /// Training steps of each contender; the first fifth (at most 5) is warm-up and not measured.
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    #[arg(value_parser = value_parser!(u32).range(2..))]
     pub(crate) steps: u32,
     /// Wait T milliseconds instead of training: what a fast device sees ("simulated step").
     #[arg(long, value_name = "T")]
@@ -94,7 +103,8 @@ pub(crate) struct ContenderArgs {
 pub(crate) struct TrainArgs {
     #[command(flatten)]
     pub(crate) setup: Setup,
-    /// Passes over the training pictures; the learning rate falls to a tenth at 1/2 and at 3/4 of all steps.
+    /// Passes over the training pictures; the learning rate falls to a tenth at 1/2 and at 3/4 of
+    /// all steps.
     #[arg(long, value_name = "N", default_value = "2")]
     pub(crate) epochs: NonZeroUsize,
     #[command(flatten)]
@@ -107,7 +117,8 @@ pub(crate) struct LoaderArgs {
     /// The loader to use.
     #[arg(long, value_enum, default_value_t = LoaderKind::Prefetch)]
     pub(crate) loader: LoaderKind,
-    /// Batches alive for each worker (burn-prefetch only; learned as it runs where nothing is given).
+    /// Batches alive for each worker (burn-prefetch only; learned as it runs where nothing is
+    /// given).
     #[arg(long, value_name = "N")]
     pub(crate) prefetch_factor: Option<usize>,
     /// Batches alive in total (burn-prefetch only).

@@ -126,7 +126,8 @@ impl Replacement {
 
 impl Drop for Replacement {
     fn drop(&mut self) {
-        // After a rename there is nothing left to remove; before it, an unfinished file is worth no message.
+        // After a rename there is nothing left to remove; before it, an unfinished file is worth
+        // no message.
         let _ = fs::remove_file(&self.beside);
     }
 }

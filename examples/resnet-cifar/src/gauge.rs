@@ -1,15 +1,18 @@
-//! How many batches exist ahead of the training thread, and how many bytes: counted by guards, not by a loader's word.
+//! How many batches exist ahead of the training thread, and how many bytes: counted by guards, not
+//! by a loader's word.
 //!
 //! The same guards ride in every item and every batch, whichever loader moves them.
 //!
-//! A batch *is being made* from the first line of its first `get` until the batcher starts on it; it *is finished* from
-//! then until `next()` has returned it or it is dropped. *Alive* is the sum of both, less one while the training thread
-//! is inside `next()`: the batch that it has asked for is no longer ahead of it. So the moment at which a
-//! loader frees a batch's place, somewhere inside `next()`, does not matter.
+//! A batch *is being made* from the first line of its first `get` until the batcher starts on it;
+//! it *is finished* from then until `next()` has returned it or it is dropped. *Alive* is the sum
+//! of both, less one while the training thread is inside `next()`: the batch that it has asked for
+//! is no longer ahead of it. So the moment at which a loader frees a batch's place, somewhere
+//! inside `next()`, does not matter.
 //!
-//! Batches being made are told apart by what `burn_prefetch::context()` says, and outside of it by the thread (a worker of
-//! Burn's makes one batch at a time). As a check on that word there are never fewer than the items fill. Bytes are
-//! those of items and of finished batches; inside a batcher both exist and both count.
+//! Batches being made are told apart by what `burn_prefetch::context()` says, and outside of it by
+//! the thread (a worker of Burn's makes one batch at a time). As a check on that word there are
+//! never fewer than the items fill. Bytes are those of items and of finished batches; inside a
+//! batcher both exist and both count.
 
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -120,7 +123,8 @@ impl Gauge {
         }
     }
 
-    /// The training thread is about to call `next()`; to be dropped, or answered, when that has returned.
+    /// The training thread is about to call `next()`; to be dropped, or answered, when that has
+    /// returned.
     pub(crate) fn ask(&self) -> Asking<'_> {
         self.lock().asking = true;
         Asking(self)
@@ -170,7 +174,8 @@ impl State {
         (making + self.finished.len()).saturating_sub(usize::from(self.asking))
     }
 
-    /// Which batch was asked for is not known here: the smallest finished one is left out, so nothing is counted low.
+    /// Which batch was asked for is not known here: the smallest finished one is left out, so
+    /// nothing is counted low.
     fn bytes(&self) -> usize {
         let asked = if self.asking {
             self.finished.iter().min()
@@ -306,7 +311,8 @@ mod tests {
         let gauge = Gauge::new(1);
         let first = finish(&gauge, vec![gauge.track_item(A, 1)], 100);
         let asking = gauge.ask();
-        // The loader has freed the first batch's place; a worker starts the second before `next()` is back.
+        // The loader has freed the first batch's place; a worker starts the second before `next()`
+        // is back.
         let second = finish(&gauge, vec![gauge.track_item(B, 1)], 100);
         asking.got(&first);
         assert_eq!(gauge.alive(), 1);

@@ -81,7 +81,8 @@ impl Feed<'_> {
     }
 }
 
-/// The most batches that may be alive under these settings; `None` where the user gave no bound, or has none to give.
+/// The most batches that may be alive under these settings; `None` where the user gave no bound,
+/// or has none to give.
 pub(crate) fn bound(args: &LoaderArgs, workers: u16) -> Option<usize> {
     let workers = usize::from(workers);
     if args.loader == LoaderKind::Burn {

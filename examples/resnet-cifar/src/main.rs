@@ -1,4 +1,5 @@
-//! The reference trainer of burn-prefetch: a small ResNet on CIFAR, measured beside Burn's own loader.
+//! The reference trainer of burn-prefetch: a small residual network on CIFAR, measured beside
+//! Burn's own loader.
 
 mod augment;
 mod batch;

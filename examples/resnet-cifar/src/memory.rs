@@ -7,9 +7,11 @@ use std::fs;
 pub(crate) struct Baseline(usize);
 
 impl Baseline {
-    /// `None` where the system keeps no such peak (anything but Linux) or does not let it start anew.
+    /// `None` where the system keeps no such peak (anything but Linux) or does not let it start
+    /// anew.
     ///
-    /// Source: proc(5), `/proc/pid/clear_refs`: writing 5 resets the peak resident set size to the current one.
+    /// Source: proc(5), `/proc/pid/clear_refs`: writing 5 resets the peak resident set size to the
+    /// current one.
     pub(crate) fn mark() -> Option<Self> {
         fs::write("/proc/self/clear_refs", "5").ok()?;
         status("VmRSS:").map(Self)
@@ -47,12 +49,12 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn memory_touched_and_given_back_stays_in_the_peak() {
-        const SIZE: usize = 64 << 20;
+        const SIZE: usize = 128 << 20;
         let Some(baseline) = Baseline::mark() else {
             return; // a container without clear_refs: `compare` prints no figure there
         };
         drop(std::hint::black_box(vec![1_u8; SIZE]));
         let above = baseline.peak_above().unwrap();
-        assert!(above > SIZE * 9 / 10, "{above} bytes");
+        assert!(above > SIZE / 4 * 3, "{above} bytes");
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use burn::data::dataloader::DataLoader;
+use burn::data::dataloader::{DataLoader, DataLoaderIterator};
 use burn::tensor::Device;
 use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,8 @@ pub(crate) struct Row {
     pub(crate) loader: LoaderKind,
     pub(crate) workers: u16,
     pub(crate) batch_size: usize,
-    /// The most batches that may be alive; null where the loader has no such setting, or it was left alone.
+    /// The most batches that may be alive; null where the loader has no such setting, or it was
+    /// left alone.
     pub(crate) bound: Option<usize>,
     /// Steps that were run, the warm-up among them.
     pub(crate) steps: u32,
@@ -62,6 +63,8 @@ struct Course {
     samples: Vec<Sample>,
     losses: Vec<f32>,
     checksum: Checksum,
+    /// When the last step ended: what passes until the next batch is waiting.
+    since: Instant,
 }
 
 /// Runs one contender in this process and prints its row as one JSON object.
@@ -172,32 +175,12 @@ struct Loop<'a> {
 impl Loop<'_> {
     /// Runs `steps` steps, over as many epochs as they take.
     fn run(&self, steps: u32, step: &mut Step) -> anyhow::Result<Course> {
-        let mut course = Course {
-            samples: Vec::new(),
-            losses: Vec::new(),
-            checksum: Checksum::new(),
-        };
-        let mut since = Instant::now();
-        while course.samples.len() < steps as usize {
+        let steps = steps as usize;
+        let mut course = Course::new();
+        while course.samples.len() < steps {
             let before = course.samples.len();
             let mut batches = self.loader.iter();
-            while course.samples.len() < steps as usize {
-                let asking = self.gauge.ask();
-                let Some(batch) = batches.next() else { break };
-                let batch = batch.context("the loader gave an error")?;
-                asking.got(&batch.guard);
-                let waited = since.elapsed();
-                let images = batch.len();
-                course.checksum.add(&batch)?;
-                course.losses.extend(step.run(batch)?);
-                course.samples.push(Sample {
-                    images,
-                    waited,
-                    total: since.elapsed(),
-                });
-                since = Instant::now();
-                self.show(&course);
-            }
+            while course.samples.len() < steps && self.advance(&mut *batches, step, &mut course)? {}
             ensure!(
                 course.samples.len() > before,
                 "an epoch of the data has no batch"
@@ -206,11 +189,45 @@ impl Loop<'_> {
         Ok(course)
     }
 
-    fn show(&self, course: &Course) {
+    /// One step; `false` where the epoch has no batch left, and then the time goes on.
+    fn advance(
+        &self,
+        batches: &mut dyn DataLoaderIterator<CifarBatch>,
+        step: &mut Step,
+        course: &mut Course,
+    ) -> anyhow::Result<bool> {
+        let asking = self.gauge.ask();
+        let Some(batch) = batches.next() else {
+            return Ok(false);
+        };
+        let batch = batch.context("the loader gave an error")?;
+        asking.got(&batch.guard);
+        let waited = course.since.elapsed();
+        let images = batch.len();
+        course.checksum.add(&batch)?;
+        course.losses.extend(step.run(batch)?);
+        course.samples.push(Sample {
+            images,
+            waited,
+            total: course.since.elapsed(),
+        });
+        course.since = Instant::now();
         if let Some(loss) = last_losses(&course.losses) {
             self.bar.set_message(format!("loss {loss:.3}"));
         }
         self.bar.inc(1);
+        Ok(true)
+    }
+}
+
+impl Course {
+    fn new() -> Self {
+        Self {
+            samples: Vec::new(),
+            losses: Vec::new(),
+            checksum: Checksum::new(),
+            since: Instant::now(),
+        }
     }
 }
 

@@ -55,8 +55,8 @@ fn pause(wait: Duration) {
 impl Trainer {
     /// A network drawn from the seed.
     ///
-    /// Before that, one step of a twin on a blank batch brings everything that a training needs into memory, so that
-    /// what comes on top of it is the loader's.
+    /// Before that, one step of a twin on a blank batch brings everything that a training needs
+    /// into memory, so that what comes on top of it is the loader's.
     pub(crate) fn new(setup: &Setup, classes: usize, device: &Device) -> Self {
         let count = setup.batch_size.get();
         let images = Tensor::zeros([count, CHANNELS, SIDE, SIDE], device);

@@ -20,7 +20,7 @@ const HEADINGS: [&str; 7] = [
 pub(crate) fn render(rows: &[Row]) -> String {
     let mut table = Table::new();
     table
-        .load_preset(UTF8_FULL_CONDENSED)
+        .load_style(UTF8_FULL_CONDENSED)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(HEADINGS)
         .add_rows(rows.iter().map(cells));
@@ -73,8 +73,8 @@ fn legend(rows: &[Row]) -> String {
         return String::new();
     };
     format!(
-        "images/s: median of the {} steps after warm-up. Batches alive: begun and not yet asked for, \"of\" the bound that \
-         was set. Final loss: mean of the last 5 steps.",
+        "images/s: median of the {} steps after warm-up. Batches alive: begun and not yet asked for, \
+         \"of\" the bound that was set. Final loss: mean of the last 5 steps.",
         row.steps - row.warm_up_steps
     )
 }

@@ -58,7 +58,8 @@ pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
         bar.finish_and_clear();
         let chance = 100.0 / meter::to_f64(pictures.classes);
         say(&format!(
-            "epoch {epoch}: loss {loss:.3}, {rate:.0} images/s, test accuracy {:.1} % (chance: {chance:.0} %)",
+            "epoch {epoch}: loss {loss:.3}, {rate:.0} images/s, \
+             test accuracy {:.1} % (chance: {chance:.0} %)",
             100.0 * accuracy
         ))?;
     }
@@ -121,8 +122,8 @@ fn say(line: &str) -> anyhow::Result<()> {
     writeln!(io::stdout().lock(), "{line}").context("cannot print")
 }
 
-/// The learning rate of each step: a tenth from one half of all steps on, a hundredth from three quarters on, as in
-/// He et al. 2015 (32,000 and 48,000 of 64,000).
+/// The learning rate of each step: a tenth from one half of all steps on, a hundredth from three
+/// quarters on, as in He et al. 2015 (32,000 and 48,000 of 64,000).
 #[derive(Debug)]
 struct Schedule {
     base: f64,

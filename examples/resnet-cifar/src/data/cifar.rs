@@ -1,8 +1,9 @@
 //! The binary files of CIFAR-10 and CIFAR-100, checked while they are read.
 //!
-//! A record is its label bytes (CIFAR-10: one; CIFAR-100: coarse, then fine) and then 1,024 red, 1,024 green
-//! and 1,024 blue bytes, row by row; a file is records and nothing else. A shorter file than the official one is
-//! fine as long as its records are whole. Format: <https://www.cs.toronto.edu/~kriz/cifar.html>.
+//! A record is its label bytes (CIFAR-10: one; CIFAR-100: coarse, then fine) and then 1,024 red,
+//! 1,024 green and 1,024 blue bytes, row by row; a file is records and nothing else. A shorter
+//! file than the official one is fine as long as its records are whole. Format:
+//! <https://www.cs.toronto.edu/~kriz/cifar.html>.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,14 +42,15 @@ const CIFAR_100: Format = Format {
     test: "test.bin",
 };
 
-/// Of all 50,000 training pictures of CIFAR-10 (the often seen .2023 .1994 .2010 averages the deviation of each
-/// picture by itself).
+/// Of all 50,000 training pictures of CIFAR-10 (the often seen .2023 .1994 .2010 averages the
+/// deviation of each picture by itself).
 const CIFAR_10_NORM: Norm = Norm {
     mean: [0.491_40, 0.482_16, 0.446_53],
     std: [0.247_03, 0.243_49, 0.261_59],
 };
 
-/// Reads one part of the data set in `dir`; any of CIFAR-10's five training files may be absent, not all.
+/// Reads one part of the data set in `dir`; any of CIFAR-10's five training files may be absent,
+/// not all.
 pub(super) fn read(dir: &Path, split: Split) -> anyhow::Result<Pictures> {
     let format = detect(dir)?;
     let files = files(dir, format, split)?;
@@ -128,7 +130,8 @@ fn files(dir: &Path, format: Format, split: Split) -> anyhow::Result<Vec<PathBuf
     Ok(found)
 }
 
-/// Appends the records in `bytes` to the pixels and labels, or names the first record (from 0) that is wrong.
+/// Appends the records in `bytes` to the pixels and labels, or names the first record (from 0)
+/// that is wrong.
 fn parse(format: Format, bytes: &[u8], into: (&mut Vec<u8>, &mut Vec<u8>)) -> anyhow::Result<()> {
     let (pixels, labels) = into;
     let record_len = format.labels.len() + PICTURE;

@@ -113,13 +113,11 @@ impl Norm {
         };
         for channel in 0..CHANNELS {
             let (mut count, mut sum, mut squares) = (0_u64, 0_u64, 0_u64);
-            for plane in pixels.chunks_exact(PLANE).skip(channel).step_by(CHANNELS) {
-                for &byte in plane {
-                    let value = u64::from(byte);
-                    count += 1;
-                    sum += value;
-                    squares += value * value;
-                }
+            let planes = pixels.chunks_exact(PLANE).skip(channel).step_by(CHANNELS);
+            for value in planes.flatten().copied().map(u64::from) {
+                count += 1;
+                sum += value;
+                squares += value * value;
             }
             (norm.mean[channel], norm.std[channel]) = moments(count.max(1), sum, squares);
         }

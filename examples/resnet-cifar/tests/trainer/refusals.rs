@@ -1,11 +1,9 @@
 //! Bad input: one sentence on stderr, an exit code, and nothing half-written.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 
-use support::{PICTURE, trainer};
+use crate::support::{PICTURE, trainer};
 
 /// Runs a comparison on a folder with these files and returns what it says.
 fn refusal(files: &[(&str, Vec<u8>)]) -> String {

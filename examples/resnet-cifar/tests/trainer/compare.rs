@@ -1,14 +1,13 @@
 //! `compare` end to end: what it prints, what it writes, and that its figures keep their promises.
 
-mod support;
-
 use std::io::{self, Write as _};
 use std::{env, fs};
 
+use crate::support::{count, trainer};
 use serde_json::Value;
-use support::{count, trainer};
 
-/// Runs `compare` on the data with a simulated step and returns the rows of the JSON file and what was printed.
+/// Runs `compare` on the data with a simulated step and returns the rows of the JSON file and what
+/// was printed.
 fn compare(data: &str) -> (Vec<Value>, String) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("rows.json");
@@ -64,7 +63,8 @@ fn check(rows: &[Value]) {
         let name = &row["name"];
         assert_eq!(row["loader"], "burn-prefetch");
         assert_eq!(count(row, "bound"), bound, "{name}");
-        // 20 ms a step is ample for two workers to fill the window, so the bound is reached, and is never passed.
+        // 20 ms a step is ample for two workers to fill the window, so the bound is reached, and
+        // is never passed.
         assert_eq!(count(row, "peak_batches_alive"), bound, "{name}");
         assert!(count(burn, "peak_batches_alive") > bound);
         assert!(

@@ -5,10 +5,10 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// Pictures of a record file of CIFAR-10 have this many bytes, after one label byte.
-pub const PICTURE: usize = 3072;
+pub(crate) const PICTURE: usize = 3072;
 
 /// The trainer with these arguments, run to its end.
-pub fn trainer(args: &[&str]) -> Output {
+pub(crate) fn trainer(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_resnet-cifar"))
         .args(args)
         .output()
@@ -16,7 +16,7 @@ pub fn trainer(args: &[&str]) -> Output {
 }
 
 /// The one row that a contender prints.
-pub fn contender(args: &[&str]) -> Value {
+pub(crate) fn contender(args: &[&str]) -> Value {
     let output = trainer(&[&["contender"], args].concat());
     assert!(
         output.status.success(),
@@ -27,7 +27,7 @@ pub fn contender(args: &[&str]) -> Value {
 }
 
 /// A count in a row.
-pub fn count(row: &Value, field: &str) -> u64 {
+pub(crate) fn count(row: &Value, field: &str) -> u64 {
     row[field]
         .as_u64()
         .unwrap_or_else(|| panic!("no {field} in {row}"))
