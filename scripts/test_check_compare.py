@@ -48,7 +48,7 @@ class CheckCompare(unittest.TestCase):
     def test_values_out_of_range(self):
         for field, value in [
             ("workers", -1), ("images_per_second", 0), ("images_per_second", float("nan")), ("wait_share", 1.5),
-            ("peak_batches_alive", 0), ("peak_batch_bytes", 1.5), ("peak_rss_above_baseline", -1),
+            ("peak_batches_alive", -1), ("peak_batch_bytes", 1.5), ("peak_rss_above_baseline", -1),
             ("final_loss", float("inf")), ("bound", 0), ("checksum", "xyz"), ("checksum", ""), ("name", ""),
         ]:
             self.catches(f"`{field}` is", burn(), contender(**{field: value}))
@@ -66,6 +66,11 @@ class CheckCompare(unittest.TestCase):
         runs = {"workers": 0, "peak_batch_bytes": 1000}
         self.assertEqual([], self.faults(burn(**runs), contender(**runs)))
         self.catches("not below", burn(**runs), contender(**runs | {"peak_batch_bytes": 1001}))
+
+    def test_workers_that_held_nothing_were_not_measured(self):
+        self.catches("`peak_batches_alive` is 0", burn(), contender(peak_batches_alive=0))
+        runs = {"workers": 0, "peak_batches_alive": 0, "peak_batch_bytes": 0}
+        self.assertEqual([], self.faults(burn(**runs), contender(**runs)))
 
     def test_both_loaders_are_there(self):
         self.catches("0 times", contender())

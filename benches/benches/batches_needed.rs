@@ -47,13 +47,13 @@ fn runs(percent: u32, batches: usize) -> Vec<Run<'static>> {
         which: Which::EveryFourth,
         wait: WAIT,
     };
-    let batcher = Collect {
+    let collect = Collect {
         assembly: FETCH * percent / 100,
     };
     let windows = WINDOWS.into_iter().map(Window::Total);
     windows
         .chain([Window::Learned, Window::Total(4 * WORKERS)])
-        .map(|window| epoch(Contender::Ours(window).build(setup, batcher, items)))
+        .map(|window| epoch(Contender::Ours(window).build(setup, collect, items)))
         .collect()
 }
 

@@ -23,17 +23,18 @@ fn main() -> io::Result<()> {
             "Burn, images/s",
             "ours, images/s",
             "ours / Burn",
+            "CPU time, ours / Burn",
         ],
     );
     for allocator in [Allocator::System, Allocator::Untrimmed, Allocator::Mimalloc] {
         for line in lines_of(allocator, effort)?.lines() {
             let cells: Vec<&str> = line.split('\t').collect();
-            let [workers, burn, ours, ratio] = cells[..] else {
+            let [workers, burn, ours, speed, work] = cells[..] else {
                 return Err(io::Error::other(format!(
                     "not a row of the contest: {line}"
                 )));
             };
-            report.row(&[&allocator, &workers, &burn, &ours, &ratio]);
+            report.row(&[&allocator, &workers, &burn, &ours, &speed, &work]);
         }
     }
     report.print(effort)

@@ -38,6 +38,7 @@ fn main() -> io::Result<()> {
             "ns a batch",
             "CPU ns a batch",
             "cores busy",
+            "sleeps a batch",
             "times as fast as Burn",
         ],
     );
@@ -54,6 +55,7 @@ fn main() -> io::Result<()> {
                     &format!("{wall:.0}"),
                     &format!("{cpu:.0}"),
                     &cores_busy(own),
+                    &format!("{:.2}", own.sleeps() / real(items.len)),
                     &own.speed_against(&series[0]),
                 ]);
             }

@@ -61,7 +61,7 @@ pub fn contest(allocator: Allocator, effort: Effort) -> io::Result<()> {
     Ok(())
 }
 
-/// The cells of one number of workers: workers, Burn's and our images a second, and the ratio.
+/// The cells of one number of workers: workers, Burn's and our images a second, and the ratios of speed and of CPU time.
 fn cells(pictures: &Pictures, workers: usize, effort: Effort) -> Vec<String> {
     let setup = Setup {
         batch_size: BATCH,
@@ -78,5 +78,6 @@ fn cells(pictures: &Pictures, workers: usize, effort: Effort) -> Vec<String> {
         format!("{:.0}", images / series[0].wall()),
         format!("{:.0}", images / series[1].wall()),
         series[1].speed_against(&series[0]).to_string(),
+        series[1].work_against(&series[0]).to_string(),
     ]
 }

@@ -3,24 +3,28 @@
 use std::fmt;
 use std::time::Instant;
 
-use crate::os::cpu_time;
+use crate::os::usage;
 
-/// What one run took, in seconds.
+/// What one run took.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Time on the clock.
+    /// Seconds on the clock.
     pub wall: f64,
-    /// CPU time of all threads.
+    /// Seconds of CPU time, of all threads.
     pub cpu: f64,
+    /// How many times a thread went to sleep.
+    pub sleeps: f64,
 }
 
 /// Runs `work` and says what it took.
 pub fn timed(work: impl FnOnce()) -> Sample {
-    let (start, cpu) = (Instant::now(), cpu_time());
+    let (start, before) = (Instant::now(), usage());
     work();
+    let (wall, after) = (start.elapsed(), usage());
     Sample {
-        wall: start.elapsed().as_secs_f64(),
-        cpu: cpu_time().saturating_sub(cpu).as_secs_f64(),
+        wall: wall.as_secs_f64(),
+        cpu: after.cpu.saturating_sub(before.cpu).as_secs_f64(),
+        sleeps: real(after.sleeps.saturating_sub(before.sleeps)),
     }
 }
 
@@ -28,6 +32,7 @@ pub fn timed(work: impl FnOnce()) -> Sample {
 pub type Run<'a> = Box<dyn FnMut() -> Sample + 'a>;
 
 /// Lets the contenders take turns (A B C A B C ...) for `rounds` rounds after one that is not counted.
+#[must_use]
 pub fn interleaved(rounds: usize, mut runs: Vec<Run<'_>>) -> Vec<Series> {
     let mut series = vec![Series(Vec::with_capacity(rounds)); runs.len()];
     for round in 0..=rounds {
@@ -56,6 +61,24 @@ impl Series {
     #[must_use]
     pub fn cpu(&self) -> f64 {
         median(self.0.iter().map(|sample| sample.cpu).collect())
+    }
+
+    /// Median number of times a thread went to sleep.
+    #[must_use]
+    pub fn sleeps(&self) -> f64 {
+        median(self.0.iter().map(|sample| sample.sleeps).collect())
+    }
+
+    /// How many times the CPU time of `peer`, round by round; below 1 is less work. Other programs
+    /// on the machine disturb it less than [`speed_against`](Self::speed_against).
+    #[must_use]
+    pub fn work_against(&self, peer: &Self) -> Ratio {
+        Ratio::of(
+            self.0
+                .iter()
+                .zip(&peer.0)
+                .map(|(own, peer)| own.cpu / peer.cpu),
+        )
     }
 
     /// How many times as fast as `peer`, round by round; above 1 is faster.
@@ -126,7 +149,11 @@ mod tests {
         Series(
             walls
                 .iter()
-                .map(|&wall| Sample { wall, cpu: 0.0 })
+                .map(|&wall| Sample {
+                    wall,
+                    cpu: 0.0,
+                    sleeps: 0.0,
+                })
                 .collect(),
         )
     }
@@ -136,7 +163,7 @@ mod tests {
         let (own, peer) = (series(&[1.0, 2.0, 10.0]), series(&[3.0, 2.0, 40.0]));
         let ratio = own.speed_against(&peer);
         assert_eq!((ratio.median, ratio.min, ratio.max), (3.0, 1.0, 4.0));
-        assert_eq!(peer.wall() / own.wall(), 1.5);
+        assert_eq!((peer.wall(), own.wall()), (3.0, 2.0));
     }
 
     #[test]
@@ -149,6 +176,7 @@ mod tests {
                 Sample {
                     wall: 1.0,
                     cpu: 0.0,
+                    sleeps: 0.0,
                 }
             })
         };

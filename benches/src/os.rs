@@ -1,4 +1,4 @@
-//! The only calls into the C library: CPU time, and glibc's trimming.
+//! The only calls into the C library: what this process has used, and glibc's trimming.
 #![expect(
     unsafe_code,
     reason = "the standard library offers neither CPU time nor allocator settings"
@@ -8,20 +8,32 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-/// The CPU time that all threads of this process have used so far, user and system.
+/// What all threads of this process have used so far.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usage {
+    /// CPU time, user and system.
+    pub(crate) cpu: Duration,
+    /// How many times a thread gave up its core to wait for something.
+    pub(crate) sleeps: usize,
+}
+
+/// What this process has used so far.
 ///
 /// # Panics
 ///
 /// If the system refuses to say, which it does only for arguments that are not used here.
 #[must_use]
-pub(crate) fn cpu_time() -> Duration {
+pub(crate) fn usage() -> Usage {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: the pointer is to writable memory of the right type, which outlives the call.
     let status = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
     assert_eq!(status, 0, "getrusage: {}", io::Error::last_os_error());
     // SAFETY: getrusage returned 0, so it has filled the struct.
     let usage = unsafe { usage.assume_init() };
-    duration(usage.ru_utime) + duration(usage.ru_stime)
+    Usage {
+        cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+        sleeps: usize::try_from(usage.ru_nvcsw).unwrap_or_default(),
+    }
 }
 
 fn duration(time: libc::timeval) -> Duration {

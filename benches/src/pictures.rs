@@ -141,7 +141,7 @@ mod tests {
             let mirror = rng.random_bool(0.5);
             for (i, &pixel) in got.iter().enumerate() {
                 let (c, y, x) = (i / SIDE / SIDE, i / SIDE % SIDE, i % SIDE);
-                let x = if mirror { SIDE - 1 - x } else { x };
+                let x = [x, SIDE - 1 - x][usize::from(mirror)];
                 assert_eq!(
                     pixel,
                     padded(c, y + top, x + left),

@@ -25,4 +25,4 @@ pub use process::{
     LiveThreads, alone, eventually, expect_loader_threads, loader_threads, open_files,
     threads_begun_here,
 };
-pub use watchdog::{LIMIT, WORKERS, for_each_worker_count, guarded, within};
+pub use watchdog::{LIMIT, WORKERS, for_each_case, for_each_worker_count, guarded, within};

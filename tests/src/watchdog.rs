@@ -10,7 +10,7 @@ use std::time::Duration;
 pub const WORKERS: [usize; 5] = [0, 1, 2, 4, 8];
 
 /// How long one body may take: far above what any needs, also on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub const LIMIT: Duration = Duration::from_mins(1);
 
 /// Runs `body` on a thread of its own.
 ///
@@ -18,7 +18,7 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 ///
 /// With what `body` panicked with, or with the test's name when `body` does not end within `limit`.
 pub fn within(limit: Duration, body: impl FnOnce() + Send + 'static) {
-    run(current().name().unwrap_or("a test").to_owned(), limit, body);
+    run(current().name().unwrap_or("a test"), limit, body);
 }
 
 /// Runs `body` under the usual [`LIMIT`].
@@ -28,6 +28,24 @@ pub fn within(limit: Duration, body: impl FnOnce() + Send + 'static) {
 /// As [`within`] does.
 pub fn guarded(body: impl FnOnce() + Send + 'static) {
     within(LIMIT, body);
+}
+
+/// Runs `body` for every case and every number of workers in [`WORKERS`], each number under the usual
+/// [`LIMIT`].
+///
+/// # Panics
+///
+/// As [`within`] does; the name then says for how many workers.
+pub fn for_each_case<C: Clone + Send + Sync + 'static>(
+    cases: impl IntoIterator<Item = C>,
+    body: impl Fn(usize, C) + Send + Sync + 'static,
+) {
+    let cases: Vec<_> = cases.into_iter().collect();
+    for_each_worker_count(move |workers| {
+        for case in &cases {
+            body(workers, case.clone());
+        }
+    });
 }
 
 /// Runs `body` once for every number of workers in [`WORKERS`], each under the usual [`LIMIT`].
@@ -40,16 +58,16 @@ pub fn for_each_worker_count(body: impl Fn(usize) + Send + Sync + 'static) {
     let test = current().name().unwrap_or("a test").to_owned();
     for workers in WORKERS {
         let body = Arc::clone(&body);
-        run(format!("{test} ({workers} workers)"), LIMIT, move || {
-            body(workers)
+        run(&format!("{test} ({workers} workers)"), LIMIT, move || {
+            body(workers);
         });
     }
 }
 
-fn run(name: String, limit: Duration, body: impl FnOnce() + Send + 'static) {
+fn run(name: &str, limit: Duration, body: impl FnOnce() + Send + 'static) {
     let (alive, ended) = channel::<()>();
     let thread = Builder::new()
-        .name(name.clone())
+        .name(name.to_owned())
         .spawn(move || {
             let _dropped_at_the_end_also_of_a_panic = alive;
             body();

@@ -118,8 +118,7 @@ fn a_refused_slice_names_both_ends_and_what_would_do() {
         for (start, end, way_out) in [(5, 20, "10"), (8, 3, "slice(3, 8)"), (21, 22, "10")] {
             let error = loader
                 .try_slice(start, end)
-                .err()
-                .expect("refused")
+                .expect_err("refused")
                 .to_string();
             assert_sentence(&error, &[&format!("slice({start}, {end})"), way_out]);
         }
@@ -167,7 +166,7 @@ fn settings_that_need_workers_are_reported_as_ignored_without_them() {
             let ignored: Vec<_> = config.ignored.iter().map(|one| one.setting).collect();
             assert_eq!(ignored, [setting]);
             let shown = config.to_string();
-            for words in [setting, &config.ignored[0].why.to_string()] {
+            for words in [setting, &config.ignored[0].why] {
                 assert!(shown.contains(words), "`{words}` is missing in: {shown}");
             }
         }

@@ -1,13 +1,14 @@
 //! Never more batches alive than allowed, from the first `get` to `next()`, and as many as allowed.
 
+use std::iter::from_fn;
 use std::sync::Arc;
 use std::thread;
 
-use burn::data::dataloader::DataLoader;
+use burn::data::dataloader::{DataLoader, DataLoaderIterator};
 use burn_prefetch::DataLoaderBuilder;
 use burn_prefetch_tests::{
-    Alive, Gate, GuardedNumbers, Hooked, Keep, Lead, Tally, chunks, for_each_worker_count, loader,
-    pass,
+    Alive, Batches, Gate, GuardedNumbers, Hooked, Keep, Lead, Tally, chunks, for_each_case,
+    for_each_worker_count, loader, pass,
 };
 
 /// What a user may say about the window.
@@ -91,10 +92,10 @@ struct Pair {
 impl Pair {
     fn new(builder: DataLoaderBuilder<usize, Vec<usize>>) -> Self {
         let lead = Lead::new(BATCH);
-        let watcher = Arc::clone(&lead);
+        let seen = Arc::clone(&lead);
         let data = Hooked::new(2 * WATCHED, move |index| {
             if index < WATCHED {
-                watcher.fetch(index);
+                seen.fetch(index);
             }
         });
         let both = builder.batch_size(BATCH).build(data);
@@ -106,59 +107,64 @@ impl Pair {
         }
     }
 
+    /// Reads the watched pass to its end.
+    fn rest(&self, iterator: Box<dyn DataLoaderIterator<Vec<usize>> + '_>) -> Batches {
+        rest(&self.lead, iterator)
+    }
+
     fn keep_workers_busy(&self) {
         assert_eq!(pass(self.other.as_ref()).len(), WATCHED / BATCH);
     }
 }
 
+/// Reads a pass to its end, and notes every call of `next()` before it is made.
+fn rest(lead: &Lead, mut iterator: Box<dyn DataLoaderIterator<Vec<usize>> + '_>) -> Batches {
+    let next = || {
+        lead.ask();
+        iterator.next()
+    };
+    from_fn(next)
+        .map(|batch| batch.expect("every batch loads"))
+        .collect()
+}
+
 #[test]
 fn a_stopped_reader_finds_exactly_the_bound_and_a_running_one_never_more() {
-    for_each_worker_count(|workers| {
-        for asked in SETTINGS {
-            let bound = asked.bound(workers);
-            let pair = Pair::new(asked.set(loader(workers)));
-            let mut iterator = pair.watched.iter();
-            let mut found = Vec::new();
-            for stop in [1, 3, 10] {
-                while found.len() < stop {
-                    pair.lead.ask();
-                    found.push(iterator.next().unwrap().unwrap());
-                }
-                let reached = bound.min(WATCHED / BATCH - stop);
-                pair.lead.wait_for(reached);
-                pair.keep_workers_busy();
-                assert_eq!(pair.lead.now(), reached, "{asked:?}, stopped after {stop}");
-            }
-            loop {
+    for_each_case(SETTINGS, |workers, asked| {
+        let bound = asked.bound(workers);
+        let pair = Pair::new(asked.set(loader(workers)));
+        let mut iterator = pair.watched.iter();
+        let mut found = Vec::new();
+        for stop in [1, 3, 10] {
+            while found.len() < stop {
                 pair.lead.ask();
-                let Some(batch) = iterator.next() else { break };
-                found.push(batch.unwrap());
+                found.push(iterator.next().unwrap().unwrap());
             }
-            assert_eq!(found, chunks(WATCHED, BATCH));
-            assert_eq!(pair.lead.most(), bound, "{asked:?}");
+            let reached = bound.min(WATCHED / BATCH - stop);
+            pair.lead.wait_for(reached);
+            pair.keep_workers_busy();
+            assert_eq!(pair.lead.now(), reached, "{asked:?}, stopped after {stop}");
         }
+        found.extend(pair.rest(iterator));
+        assert_eq!(found, chunks(WATCHED, BATCH));
+        assert_eq!(pair.lead.most(), bound, "{asked:?}");
     });
 }
 
 #[test]
 fn the_bound_holds_for_every_part_size_and_for_get_many() {
-    for_each_worker_count(|workers| {
-        for parts in [1, 2, 4] {
-            let asked = Asked::total(2);
-            let each = asked.set(loader(workers)).parts_per_batch(parts);
-            let many = asked.set(loader(workers)).parts_per_batch(parts).batched();
-            for pair in [Pair::new(each), Pair::new(many)] {
-                let mut iterator = pair.watched.iter();
-                pair.lead.ask();
-                iterator.next().unwrap().unwrap();
-                pair.lead.wait_for(asked.bound(workers));
-                pair.keep_workers_busy();
-                for _ in 1..WATCHED / BATCH {
-                    pair.lead.ask();
-                    iterator.next().unwrap().unwrap();
-                }
-                assert_eq!(pair.lead.most(), asked.bound(workers), "{parts} parts");
-            }
+    for_each_case([1, 2, 4], |workers, parts| {
+        let asked = Asked::total(2);
+        let each = asked.set(loader(workers)).parts_per_batch(parts);
+        let many = asked.set(loader(workers)).parts_per_batch(parts).batched();
+        for pair in [Pair::new(each), Pair::new(many)] {
+            let mut iterator = pair.watched.iter();
+            pair.lead.ask();
+            iterator.next().unwrap().unwrap();
+            pair.lead.wait_for(asked.bound(workers));
+            pair.keep_workers_busy();
+            assert_eq!(pair.rest(iterator).len(), WATCHED / BATCH - 1);
+            assert_eq!(pair.lead.most(), asked.bound(workers), "{parts} parts");
         }
     });
 }
@@ -188,11 +194,7 @@ fn without_settings_work_runs_ahead_but_not_by_more_than_twice_the_workers() {
             pair.lead.wait_for_any();
         }
         pair.keep_workers_busy();
-        for _ in 1..WATCHED / BATCH {
-            pair.lead.ask();
-            iterator.next().unwrap().unwrap();
-        }
-        assert!(iterator.next().is_none());
+        assert_eq!(pair.rest(iterator).len(), WATCHED / BATCH - 1);
         assert!(
             pair.lead.most() <= 2 * workers,
             "{} ahead",
@@ -228,18 +230,9 @@ fn a_slow_item_does_not_let_anything_past_the_bound() {
             .build(data);
         let (watched, other) = (both.slice(0, 10 * SIZE), both.slice(10 * SIZE, 20 * SIZE));
         thread::scope(|scope| {
-            let reader = scope.spawn(|| {
-                let mut iterator = watched.iter();
-                let next = || {
-                    lead.ask();
-                    iterator.next()
-                };
-                let found = std::iter::from_fn(next)
-                    .map(Result::unwrap)
-                    .collect::<Vec<_>>();
-                assert_eq!(found, chunks(10 * SIZE, SIZE));
-            });
+            let reader = scope.spawn(|| rest(&lead, watched.iter()));
             gate.wait_for_waiting(1);
+            // One thread cannot pass itself.
             if workers > 1 {
                 // All of the batch but the one slow item: its part holds nobody else up.
                 done.wait_until(|&done| done == SIZE - 1);
@@ -252,7 +245,8 @@ fn a_slow_item_does_not_let_anything_past_the_bound() {
                 "batch 1 began while batch 0 filled the window"
             );
             gate.open();
-            reader.join().expect("the pass is whole");
+            let found = reader.join().expect("the pass is whole");
+            assert_eq!(found, chunks(10 * SIZE, SIZE));
         });
         assert!(lead.most() <= 1, "{} ahead", lead.most());
     });

@@ -161,7 +161,7 @@ fn burns_sqlite_dataset_works_as_it_is() {
 
 #[test]
 fn an_error_type_of_ones_own_is_found_again() {
-    /// Burn's SQLite errors, without a database.
+    /// Burn's `SQLite` errors, without a database.
     struct Failing;
     impl Dataset<usize, SqliteDatasetError> for Failing {
         fn get(&self, _: usize) -> Result<usize, SqliteDatasetError> {

@@ -313,9 +313,8 @@ fn other_readers_do_not_notice() {
         };
         let loader = loader(workers).batch_size(2).build(data);
         let good = loader.slice(10, 40);
-        let mut iterator = good.iter();
         let mut found = Vec::new();
-        while let Some(batch) = iterator.next() {
+        for batch in good.iter() {
             found.extend(batch.unwrap());
             assert_eq!(failed(loader.as_ref()).0, [[0, 1]]);
         }

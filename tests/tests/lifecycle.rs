@@ -10,6 +10,8 @@ use burn_prefetch_tests::{
     flat, for_each_worker_count, guarded, loader, loader_threads, logged, pass,
 };
 
+type Loader = Arc<dyn DataLoader<Vec<usize>>>;
+
 /// Numbers whose `get` notes on which threads it ran.
 fn noted(len: usize) -> (LiveThreads, Hooked<impl Fn(usize) + Send + Sync + Clone>) {
     let threads = LiveThreads::default();
@@ -57,7 +59,7 @@ fn dropping_the_last_handle_joins_the_workers() {
         let loader = loader(workers).build(data);
         let copies: Vec<_> = (0..3).map(|_| loader.slice(0, 200)).collect();
         // On a thread of its own: without workers it is the reader that fetches.
-        let read = |loader: &Arc<dyn DataLoader<Vec<usize>>>| {
+        let read = |loader: &Loader| {
             thread::scope(|scope| {
                 let reader = scope.spawn(|| assert_eq!(pass(loader.as_ref()).len(), 200));
                 // The scope alone would not wait for the thread to end, only for its work.
@@ -133,7 +135,7 @@ fn with_persistence_they_stay_between_passes() {
 fn the_last_handle_may_be_dropped_on_one_of_its_own_workers() {
     for_each_worker_count(|workers| {
         let _alone = alone();
-        let handle: Arc<Mutex<Option<Arc<dyn DataLoader<Vec<usize>>>>>> = Arc::default();
+        let handle: Arc<Mutex<Option<Loader>>> = Arc::default();
         let (gate, inside) = (Gate::closed(), Arc::clone(&handle));
         let blocked = Arc::clone(&gate);
         let data = Hooked::new(30, move |index| {
@@ -196,7 +198,7 @@ fn a_family_shares_one_set_of_threads() {
             .collect();
         let iterators: Vec<_> = copies.iter().map(|copy| copy.iter()).collect();
         for iterator in iterators {
-            assert_eq!(iterator.map(Result::unwrap).flatten().count(), 20);
+            assert_eq!(iterator.flat_map(Result::unwrap).count(), 20);
         }
         assert_eq!(pass(loader.as_ref()).len(), 10);
         let expected: Vec<_> = (0..workers)
@@ -245,17 +247,18 @@ fn a_loader_ends_though_an_item_does_not() {
         let _alone = alone();
         capture_logs();
         let gates = [1, 2, 4, 8].map(|workers| (workers, Gate::closed()));
+        let end_while_stuck = |(workers, gate): &(usize, Arc<Gate>)| {
+            let stuck = Arc::clone(gate);
+            let data = Hooked::new(100, move |_| stuck.wait());
+            let loader = loader(*workers).prefetch(100).build(data);
+            let iterator = loader.iter();
+            gate.wait_for_waiting(*workers);
+            drop(iterator);
+            drop(loader);
+        };
         thread::scope(|scope| {
-            for (workers, gate) in &gates {
-                scope.spawn(|| {
-                    let stuck = Arc::clone(gate);
-                    let data = Hooked::new(100, move |_| stuck.wait());
-                    let loader = loader(*workers).prefetch(100).build(data);
-                    let iterator = loader.iter();
-                    gate.wait_for_waiting(*workers);
-                    drop(iterator);
-                    drop(loader);
-                });
+            for one in &gates {
+                scope.spawn(move || end_while_stuck(one));
             }
         });
         let warnings = logged("did not return");

@@ -1,7 +1,9 @@
 //! Every index exactly once per epoch, in batches whose number and sizes the workers do not change.
 
 use burn::data::dataloader::DataLoader;
-use burn_prefetch_tests::{Batches, Numbers, flat, for_each_worker_count, loader, pass};
+use burn_prefetch_tests::{
+    Batches, Numbers, flat, for_each_case, for_each_worker_count, loader, pass,
+};
 
 const SHAPES: [(usize, usize); 7] = [(10, 3), (10, 5), (3, 2), (1, 1), (2, 3), (101, 1), (64, 64)];
 
@@ -11,43 +13,38 @@ fn sizes(batches: &Batches) -> Vec<usize> {
 
 #[test]
 fn every_index_comes_exactly_once_in_each_epoch() {
-    for_each_worker_count(|workers| {
-        for (len, batch_size) in SHAPES {
-            for seed in [None, Some(7)] {
-                let mut builder = loader(workers).batch_size(batch_size);
-                if let Some(seed) = seed {
-                    builder = builder.shuffle(seed);
-                }
-                let loader = builder.build(Numbers(len));
-                for epoch in 0..3 {
-                    let mut items = flat(&pass(loader.as_ref()));
-                    items.sort_unstable();
-                    let all: Vec<_> = (0..len).collect();
-                    assert_eq!(
-                        items, all,
-                        "epoch {epoch} of {len} by {batch_size}, {seed:?}"
-                    );
-                }
-            }
+    let orders = [None, Some(7)];
+    let cases = SHAPES
+        .into_iter()
+        .flat_map(|shape| orders.map(|seed| (shape, seed)));
+    for_each_case(cases, |workers, ((len, batch_size), seed)| {
+        let mut builder = loader(workers).batch_size(batch_size);
+        if let Some(seed) = seed {
+            builder = builder.shuffle(seed);
+        }
+        let loader = builder.build(Numbers(len));
+        for epoch in 0..3 {
+            let mut items = flat(&pass(loader.as_ref()));
+            items.sort_unstable();
+            let all: Vec<_> = (0..len).collect();
+            assert_eq!(
+                items, all,
+                "epoch {epoch} of {len} by {batch_size}, {seed:?}"
+            );
         }
     });
 }
 
 #[test]
 fn the_last_batch_takes_what_is_left() {
-    for_each_worker_count(|workers| {
-        for (len, batch_size) in SHAPES {
-            let loader = loader(workers)
-                .batch_size(batch_size)
-                .shuffle(1)
-                .try_build(Numbers(len));
-            let loader = loader.unwrap();
-            let mut expected = vec![batch_size; len / batch_size];
-            expected.extend(Some(len % batch_size).filter(|&rest| rest > 0));
-            assert_eq!(sizes(&pass(&loader)), expected, "{len} by {batch_size}");
-            assert_eq!(loader.num_batches(), expected.len());
-            assert_eq!(loader.num_items(), len);
-        }
+    for_each_case(SHAPES, |workers, (len, batch_size)| {
+        let builder = loader(workers).batch_size(batch_size).shuffle(1);
+        let loader = builder.try_build(Numbers(len)).unwrap();
+        let mut expected = vec![batch_size; len / batch_size];
+        expected.extend(Some(len % batch_size).filter(|&rest| rest > 0));
+        assert_eq!(sizes(&pass(&loader)), expected, "{len} by {batch_size}");
+        assert_eq!(loader.num_batches(), expected.len());
+        assert_eq!(loader.num_items(), len);
     });
 }
 

@@ -15,7 +15,7 @@ use rand_core::Rng;
 /// Items that give up their turn a different number of times each, so that batches finish unevenly.
 fn uneven(len: usize) -> Hooked<impl Fn(usize) + Send + Sync> {
     Hooked::new(len, |index| {
-        (0..index * 7919 % 13 * 4).for_each(|_| yield_now())
+        (0..index * 7919 % 13 * 4).for_each(|_| yield_now());
     })
 }
 

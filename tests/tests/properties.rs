@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use burn::data::dataloader::DataLoader;
+use burn::data::dataloader::{DataLoader, DataLoaderIterator};
 use burn_prefetch::DataLoaderBuilder;
-use burn_prefetch_tests::{Alive, GuardedNumbers, Keep, Numbers, chunks, guarded, loader, pass};
+use burn_prefetch_tests::{
+    Alive, Batches, GuardedNumbers, Keep, Numbers, chunks, guarded, loader, pass,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -175,24 +177,44 @@ fn neither_road_nor_early_stops_change_the_order() {
         let ours = case.road(case.order(loader(0))).build(Numbers(case.len));
         for stop_after in [case.stop_after, 0, usize::MAX] {
             let expected: Vec<_> = pass(model.as_ref()).into_iter().take(stop_after).collect();
-            let mut iterator = ours.iter();
-            let mut found = Vec::new();
-            while found.len() < stop_after {
-                let left = case.batches() - found.len();
-                let (least, most) = iterator.size_hint();
-                prop_assert!(least <= left && most.is_none_or(|most| left <= most));
-                let Some(batch) = iterator.next() else { break };
-                found.push(batch.expect("every batch loads"));
-                let progress = iterator.progress();
-                let processed: usize = found.iter().map(Vec::len).sum();
-                prop_assert_eq!(progress.items_processed, processed);
-                prop_assert_eq!(progress.items_total, case.items());
-                prop_assert_eq!(progress.is_completed(), found.len() == case.batches());
-            }
-            prop_assert_eq!(found, expected);
+            prop_assert_eq!(read(&case, ours.as_ref(), stop_after)?, expected);
         }
         Ok(())
     });
+}
+
+/// So many batches of a pass, with a look at its counts before each.
+fn read(
+    case: &Case,
+    loader: &dyn DataLoader<Vec<usize>>,
+    stop_after: usize,
+) -> Result<Batches, TestCaseError> {
+    let mut iterator = loader.iter();
+    let mut found = Vec::new();
+    while found.len() < stop_after {
+        check_counts(case, iterator.as_ref(), &found)?;
+        let Some(batch) = iterator.next() else { break };
+        found.push(batch.expect("every batch loads"));
+    }
+    check_counts(case, iterator.as_ref(), &found)?;
+    Ok(found)
+}
+
+/// After these batches: how many are left, and the progress.
+fn check_counts(
+    case: &Case,
+    iterator: &dyn DataLoaderIterator<Vec<usize>>,
+    found: &[Vec<usize>],
+) -> Result<(), TestCaseError> {
+    let left = case.batches() - found.len();
+    let (least, most) = iterator.size_hint();
+    prop_assert!(least <= left && most.is_none_or(|most| left <= most));
+    let progress = iterator.progress();
+    let processed: usize = found.iter().map(Vec::len).sum();
+    prop_assert_eq!(progress.items_processed, processed);
+    prop_assert_eq!(progress.items_total, case.items());
+    prop_assert_eq!(progress.is_completed(), left == 0);
+    Ok(())
 }
 
 #[test]

@@ -9,7 +9,9 @@ const BATCH: usize = 5;
 
 fn epochs(workers: usize, seed: u64, count: usize) -> Vec<Batches> {
     let loader = loader(workers).batch_size(BATCH).shuffle(seed);
-    let loader = loader.try_build(Numbers(ITEMS)).unwrap();
+    let loader = loader
+        .try_build(Numbers(ITEMS))
+        .expect("the settings are fine");
     let one = |epoch| loader.iter_epoch(epoch).map(Result::unwrap).collect();
     (0..count).map(one).collect()
 }

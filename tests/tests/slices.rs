@@ -188,8 +188,7 @@ fn a_slice_beyond_the_data_or_reversed_is_refused_with_one_sentence() {
         ] {
             let error = loader
                 .try_slice(start, end)
-                .err()
-                .expect("refused")
+                .expect_err("refused")
                 .to_string();
             for word in ["slice", &start.to_string(), &end.to_string()] {
                 assert!(error.contains(word), "`{word}` is missing in: {error}");

@@ -210,11 +210,7 @@ mod tests {
             at,
             source: Box::new(fmt::Error),
         };
-        assert!(
-            error
-                .source()
-                .is_some_and(<dyn Error>::is::<fmt::Error>)
-        );
+        assert!(error.source().is_some_and(<dyn Error>::is::<fmt::Error>));
         let wrapped = Wrapped(error);
         let found = LoadError::of(&wrapped).unwrap();
         assert_eq!(found.place().stage, Stage::Upload);

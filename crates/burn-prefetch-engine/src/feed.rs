@@ -15,7 +15,7 @@ use crate::pool::{Hand, Serve};
 use crate::seed::Domain;
 use crate::source::{Part, Source};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use crate::sync::{Condvar, Moment, Mutex};
+use crate::sync::{Condvar, Moment, Mutex, came_true_soon};
 use crate::unwind::{dispose, guard};
 
 /// What a pass is made from: whose data, in which order, under which seed.
@@ -40,8 +40,10 @@ pub(crate) struct Feed<S: Source> {
     waiting_since: AtomicUsize,
     /// A hint, so that the reader need not take the lock: no batch is left to start.
     exhausted: AtomicBool,
-    /// A hint: batches are so cheap that workers should be woken for several at once.
+    /// A hint: batches are so cheap that looking once more is cheaper than to sleep and be woken.
     cheap: AtomicBool,
+    /// A hint: the next batch is in the ring.
+    filled: AtomicBool,
 }
 
 impl<S: Source> Feed<S> {
@@ -55,6 +57,7 @@ impl<S: Source> Feed<S> {
             waiting_since: AtomicUsize::new(0),
             exhausted: AtomicBool::new(false),
             cheap: AtomicBool::new(false),
+            filled: AtomicBool::new(false),
         }
     }
 
@@ -65,7 +68,9 @@ impl<S: Source> Feed<S> {
     /// Moves what is ready to `out`; if there is nothing, the oldest batch may be started whatever
     /// the window says.
     pub(crate) fn take_ready(&self, out: &mut VecDeque<Outcome<S>>) {
-        self.desk.lock().take_ready(out);
+        let mut desk = self.desk.lock();
+        desk.take_ready(out);
+        self.filled.store(false, SeqCst);
     }
 
     /// Frees one place in the window.
@@ -83,6 +88,9 @@ impl<S: Source> Feed<S> {
 
     /// Sleeps until the next batch is ready; `tick` says since when, for the workers' choice.
     pub(crate) fn wait(&self, tick: usize) {
+        if self.is_cheap() && came_true_soon(|| self.filled.load(SeqCst)) {
+            return;
+        }
         self.waiting_since.store(tick, SeqCst);
         let mut desk = self.desk.lock();
         if !desk.is_ready() {
@@ -161,6 +169,7 @@ impl<S: Source> Feed<S> {
 
         let mut desk = self.desk.lock();
         let (unwanted, wake) = desk.put(number, outcome, took);
+        self.filled.store(desk.is_ready(), SeqCst);
         self.cheap.store(desk.is_cheap(), SeqCst);
         let next = if hand.may_stay() {
             self.claim(&mut desk)
@@ -252,8 +261,8 @@ impl<S: Source> Feed<S> {
     }
 }
 
-impl<S: Source> Serve for Feed<S> {
-    fn serve(&self, hand: &Hand<'_>) -> bool {
+impl<S: Source> Feed<S> {
+    fn serve_while_there_is_work(&self, hand: &Hand<'_>) -> bool {
         let mut next = self.claim(&mut self.desk.lock());
         let served = next.is_some();
         while let Some(claim) = next {
@@ -261,6 +270,28 @@ impl<S: Source> Serve for Feed<S> {
                 hand.wake_another();
             }
             next = self.carry(claim, hand);
+        }
+        served
+    }
+
+    /// Whether the reader frees a place within microseconds, when that is likely.
+    fn place_comes_soon(&self, hand: &Hand<'_>) -> bool {
+        if !self.is_cheap() || self.is_exhausted() || !hand.may_stay() {
+            return false;
+        }
+        let before = self.returned.load(SeqCst);
+        came_true_soon(|| self.returned.load(SeqCst) != before)
+    }
+}
+
+impl<S: Source> Serve for Feed<S> {
+    fn serve(&self, hand: &Hand<'_>) -> bool {
+        let mut served = false;
+        while self.serve_while_there_is_work(hand) {
+            served = true;
+            if !self.place_comes_soon(hand) {
+                break;
+            }
         }
         served
     }

@@ -98,6 +98,28 @@ pub(crate) fn spawn(
     imp::Builder::new().name(name).spawn(body)
 }
 
+/// Looks at `condition` for a few microseconds, giving way to other threads; whether it came true.
+///
+/// For waits that are likely to be shorter than a sleep and a wake-up. The length is crossbeam's:
+/// about a hundred spins, then four times the rest of a time slice.
+#[cfg(not(shuttle))]
+pub(crate) fn came_true_soon(condition: impl Fn() -> bool) -> bool {
+    let backoff = crossbeam_utils::Backoff::new();
+    while !backoff.is_completed() {
+        if condition() {
+            return true;
+        }
+        backoff.snooze();
+    }
+    condition()
+}
+
+/// Under the model checker it comes true now or not soon.
+#[cfg(shuttle)]
+pub(crate) fn came_true_soon(condition: impl Fn() -> bool) -> bool {
+    condition()
+}
+
 /// A moment on the one clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment(#[cfg(not(shuttle))] std::time::Instant);

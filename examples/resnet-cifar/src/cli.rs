@@ -41,7 +41,7 @@ pub(crate) struct Setup {
     /// A folder with CIFAR-10 or CIFAR-100 binary files, or `shapes`: drawn pictures of ten shapes.
     #[arg(long, value_name = "DIR|shapes", default_value = "shapes")]
     pub(crate) data: Source,
-    /// How many pictures `shapes` draws.
+    /// How many training pictures `shapes` draws; `train` tests on an eighth as many others.
     #[arg(long, value_name = "N", default_value = "8192")]
     pub(crate) images: NonZeroUsize,
     /// The network: He et al. 2015, section 4.2, with 6n + 2 layers.

@@ -91,7 +91,7 @@ pub(crate) fn bound(args: &LoaderArgs, workers: u16) -> Option<usize> {
     let by_factor = args
         .prefetch_factor
         .filter(|_| workers > 0)
-        .map(|factor| workers * factor);
+        .map(|factor| (workers * factor).max(1));
     match (by_factor, args.prefetch) {
         (Some(factor), Some(total)) => Some(factor.min(total.max(1))),
         (Some(factor), None) => Some(factor),
@@ -126,6 +126,7 @@ mod tests {
         assert_eq!(bound_of(Some(2), Some(3), 4), Some(3));
         assert_eq!(bound_of(Some(1), Some(3), 2), Some(2));
         assert_eq!(bound_of(None, Some(0), 2), Some(1));
+        assert_eq!(bound_of(Some(0), None, 2), Some(1));
         assert_eq!(bound_of(None, None, 2), None);
     }
 

@@ -1,26 +1,34 @@
-//! The most memory that this process held since a chosen moment.
+//! The most memory that this process held beyond what it needs anyway.
 
 use std::fs;
 
-/// Marks the moment: the peak starts anew, and what is held now is the baseline.
+/// What is not counted: the most that was held by the work before the mark.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Baseline(usize);
 
 impl Baseline {
+    /// Runs `work` and takes the most memory it held for the baseline; the peak starts anew after it.
+    ///
     /// `None` where the system keeps no such peak (anything but Linux) or does not let it start
     /// anew.
     ///
     /// Source: proc(5), `/proc/pid/clear_refs`: writing 5 resets the peak resident set size to the
     /// current one.
-    pub(crate) fn mark() -> Option<Self> {
-        fs::write("/proc/self/clear_refs", "5").ok()?;
-        status("VmRSS:").map(Self)
+    pub(crate) fn of<T>(work: impl FnOnce() -> T) -> (T, Option<Self>) {
+        let restarted = restart_peak();
+        let done = work();
+        let baseline = restarted.and_then(|()| status("VmHWM:")).map(Self);
+        (done, baseline.filter(|_| restart_peak().is_some()))
     }
 
-    /// Bytes that the peak is above the baseline.
+    /// Bytes that the peak since then is above the baseline.
     pub(crate) fn peak_above(self) -> Option<usize> {
         Some(status("VmHWM:")?.saturating_sub(self.0))
     }
+}
+
+fn restart_peak() -> Option<()> {
+    fs::write("/proc/self/clear_refs", "5").ok()
 }
 
 /// A line of `/proc/self/status`, in bytes.
@@ -50,11 +58,16 @@ mod tests {
     #[test]
     fn memory_touched_and_given_back_stays_in_the_peak() {
         const SIZE: usize = 128 << 20;
-        let Some(baseline) = Baseline::mark() else {
+        let (kept, Some(baseline)) = Baseline::of(|| vec![1_u8; SIZE]) else {
             return; // a container without clear_refs: `compare` prints no figure there
         };
         drop(std::hint::black_box(vec![1_u8; SIZE]));
+        drop(std::hint::black_box(kept));
         let above = baseline.peak_above().unwrap();
         assert!(above > SIZE / 4 * 3, "{above} bytes");
+        assert!(
+            above < SIZE / 4 * 5,
+            "{above} bytes: the baseline's own count too"
+        );
     }
 }

@@ -47,7 +47,8 @@ pub(crate) struct Row {
     pub(crate) peak_batches_alive: usize,
     /// Bytes.
     pub(crate) peak_batch_bytes: usize,
-    /// Bytes; null where the system keeps no peak that can start anew.
+    /// Bytes above the most that a training without any loader held before; null where the system
+    /// keeps no peak that can start anew.
     pub(crate) peak_rss_above_baseline: Option<usize>,
     /// The mean of the last five losses; null where the step is simulated.
     pub(crate) final_loss: Option<f32>,
@@ -79,10 +80,10 @@ fn measure(run: &RunArgs, args: &LoaderArgs) -> anyhow::Result<Row> {
     let setup = &run.setup;
     let pictures = data::load(setup, Split::Train)?;
     let device = Device::flex().autodiff();
-    let mut step = match run.step_ms {
+    let (mut step, baseline) = Baseline::of(|| match run.step_ms {
         Some(wait) => Step::Simulated(Duration::from_millis(wait)),
         None => Step::Train(Box::new(Trainer::new(setup, pictures.classes, &device))),
-    };
+    });
     let gauge = Gauge::new(setup.batch_size.get());
     let feed = Feed {
         setup,
@@ -92,7 +93,6 @@ fn measure(run: &RunArgs, args: &LoaderArgs) -> anyhow::Result<Row> {
     };
     let loader = feed.training(args)?;
     let bar = progress::bar(&name(args), run.steps.into());
-    let baseline = Baseline::mark();
     let course = Loop {
         loader: &*loader,
         gauge: &gauge,

@@ -16,7 +16,7 @@ const HEADINGS: [&str; 7] = [
     "final loss",
 ];
 
-/// A title, the table and a line that says how to read it.
+/// A title, the table and what to know to read it.
 pub(crate) fn render(rows: &[Row]) -> String {
     let mut table = Table::new();
     table
@@ -74,7 +74,8 @@ fn legend(rows: &[Row]) -> String {
     };
     format!(
         "images/s: median of the {} steps after warm-up. Batches alive: begun and not yet asked for, \
-         \"of\" the bound that was set. Final loss: mean of the last 5 steps.",
+         \"of\" the bound that was set.\nPeak memory: above the most that the same training held \
+         without a loader. Final loss: mean of the last 5 steps.",
         row.steps - row.warm_up_steps
     )
 }

@@ -97,7 +97,13 @@ impl Pictures {
 /// Reads or draws one part of the data that `setup` names.
 pub(crate) fn load(setup: &Setup, split: Split) -> anyhow::Result<Arc<Pictures>> {
     let pictures = match &setup.data {
-        Source::Shapes => shapes::draw(setup.seed, setup.images.get(), split),
+        Source::Shapes => {
+            let count = match split {
+                Split::Train => setup.images.get(),
+                Split::Test => setup.images.get().div_ceil(8),
+            };
+            shapes::draw(setup.seed, count, split)
+        }
         Source::Dir(dir) => cifar::read(dir, split)
             .with_context(|| format!("cannot use the data folder {}", dir.display()))?,
     };

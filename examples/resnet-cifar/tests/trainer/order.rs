@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use crate::support::{contender, count};
+use crate::support::{contender, count, trainer};
 use serde_json::Value;
 
 /// 30 steps of 16 over 300 pictures: a short batch at the end of each epoch, and a second epoch.
@@ -83,4 +83,45 @@ fn drawn_shapes_are_learnt_far_above_chance() {
         count(&row, "peak_batches_alive") <= 4,
         "the learned window is at most twice the workers"
     );
+}
+
+#[test]
+fn train_reports_loss_and_test_accuracy_of_every_epoch() {
+    let output = trainer(&[
+        "train",
+        "--images",
+        "480",
+        "--batch-size",
+        "16",
+        "--epochs",
+        "2",
+    ]);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(
+        lines[0].contains("drawn shapes, 480 training records"),
+        "{text}"
+    );
+    assert!(lines[0].contains("drawn shapes, 60 test records"), "{text}");
+    assert!(
+        lines[1].starts_with("epoch 1: loss ") && lines[1].contains("test accuracy"),
+        "{text}"
+    );
+    let loss = |line: &str| -> f64 {
+        line.split("loss ")
+            .nth(1)
+            .unwrap()
+            .split(',')
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap()
+    };
+    assert!(loss(lines[2]) < loss(lines[1]), "{text}");
 }
