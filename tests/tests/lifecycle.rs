@@ -261,7 +261,7 @@ fn a_loader_ends_though_an_item_does_not() {
                 scope.spawn(move || end_while_stuck(one));
             }
         });
-        let warnings = logged("did not return");
+        let warnings = logged("still inside the dataset");
         for (workers, gate) in gates {
             let its_own = |line: &&Record| line.text.contains(&workers.to_string());
             assert!(

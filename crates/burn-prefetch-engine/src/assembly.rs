@@ -4,6 +4,42 @@ use std::ops::Range;
 
 use crate::error::LoadError;
 
+/// The pieces of one batch: at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pieces<P> {
+    /// The piece of the first part.
+    pub first: P,
+    /// Those of the others, in order.
+    pub rest: Vec<P>,
+}
+
+impl<P> Pieces<P> {
+    /// As many pieces as `parts` says (at least one), each made by `make` from its number.
+    pub fn from_fn(parts: usize, mut make: impl FnMut(usize) -> P) -> Self {
+        Self {
+            first: make(0),
+            rest: (1..parts).map(make).collect(),
+        }
+    }
+
+    /// The only piece there is.
+    pub(crate) fn whole(piece: P) -> Self {
+        Self {
+            first: piece,
+            rest: Vec::new(),
+        }
+    }
+}
+
+impl<P> IntoIterator for Pieces<P> {
+    type Item = P;
+    type IntoIter = std::iter::Chain<std::iter::Once<P>, std::vec::IntoIter<P>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        std::iter::once(self.first).chain(self.rest)
+    }
+}
+
 /// The pieces of one batch on their way to the workers and back. No thread, no lock.
 ///
 /// Invariant: a piece is here, or out with exactly one worker.
@@ -29,19 +65,16 @@ pub(crate) struct Failure {
 #[derive(Debug)]
 pub(crate) struct Finished<P> {
     pub(crate) number: usize,
-    pub(crate) pieces: Vec<P>,
+    pub(crate) pieces: Pieces<P>,
     /// The failure with the lowest offset, whichever thread was first.
     pub(crate) failure: Option<LoadError>,
 }
 
 impl<P> Assembly<P> {
-    /// A batch of `len` items, cut into as many parts as there are pieces (at least one).
-    pub(crate) fn new(number: usize, len: usize, pieces: Vec<P>) -> Self {
-        debug_assert!(
-            !pieces.is_empty() && pieces.len() <= len.max(1),
-            "one item a part at least"
-        );
-        let pieces = pieces.into_iter().map(Some).collect();
+    /// A batch of `len` items, cut into as many parts as there are pieces.
+    pub(crate) fn new(number: usize, len: usize, pieces: Pieces<P>) -> Self {
+        let pieces: Vec<_> = pieces.into_iter().map(Some).collect();
+        debug_assert!(pieces.len() <= len.max(1), "one item a part at least");
         Self {
             number,
             len,
@@ -89,15 +122,26 @@ impl<P> Assembly<P> {
         self.out == 0 && !self.has_unclaimed()
     }
 
-    /// The pieces that are here, and the failure if there was one.
-    pub(crate) fn finish(self) -> Finished<P> {
-        let pieces = self.pieces.into_iter().flatten().collect();
+    /// All pieces and the failure, if there was one; `None` while a piece is out.
+    pub(crate) fn finish(self) -> Option<Finished<P>> {
+        let mut pieces = self
+            .pieces
+            .into_iter()
+            .collect::<Option<Vec<_>>>()?
+            .into_iter();
+        let first = pieces.next()?;
+        let rest = pieces.collect();
         let failure = self.failure.map(|failure| failure.error);
-        Finished {
+        Some(Finished {
             number: self.number,
-            pieces,
+            pieces: Pieces { first, rest },
             failure,
-        }
+        })
+    }
+
+    /// The pieces that are here, to be dropped.
+    pub(crate) fn abandon(self) -> impl Iterator<Item = P> + use<P> {
+        self.pieces.into_iter().flatten()
     }
 
     /// The offsets of one part: sizes differ by one at most.
@@ -136,15 +180,15 @@ mod tests {
 
     #[test]
     fn parts_behind_a_failure_are_not_claimed() {
-        let mut assembly = Assembly::new(0, 10, vec![(); 5]);
+        let mut assembly = Assembly::new(0, 10, Pieces::from_fn(5, |_| ()));
         assembly.claim();
         assembly.claim();
         assert!(!assembly.give_back(1, (), Some(failure(3))));
         assert!(assembly.claim().is_none());
         assert!(assembly.give_back(0, (), Some(failure(1))));
-        let finished = assembly.finish();
+        let finished = assembly.finish().unwrap();
         assert_eq!(finished.failure.unwrap().place().index, Some(1));
-        assert_eq!(finished.pieces.len(), 5);
+        assert_eq!(finished.pieces.into_iter().count(), 5);
     }
 
     proptest! {
@@ -155,7 +199,7 @@ mod tests {
             order in any::<u64>(),
         ) {
             let parts = parts.min(len);
-            let mut assembly = Assembly::new(4, len, (0..parts).collect());
+            let mut assembly = Assembly::new(4, len, Pieces::from_fn(parts, |part| part));
             let mut out = Vec::new();
             let mut next = 0;
             while let Some((part, piece, range)) = assembly.claim() {
@@ -174,7 +218,7 @@ mod tests {
                 last = assembly.give_back(part, part, None);
             }
             prop_assert!(last);
-            prop_assert_eq!(assembly.finish().pieces, (0..parts).collect::<Vec<_>>());
+            prop_assert_eq!(assembly.finish().unwrap().pieces, Pieces::from_fn(parts, |part| part));
         }
     }
 }

@@ -152,8 +152,11 @@ fn draw<T>(draw: impl FnOnce(&mut PositionRng) -> T) -> T {
     FRAME.with(|slot| match slot.borrow_mut().as_mut() {
         None => outside(draw),
         Some(frame) => {
+            if let Some(rng) = &mut frame.rng {
+                return draw(rng);
+            }
             let key = frame.key(frame.context.index);
-            draw(frame.rng.get_or_insert_with(|| seed::rng(key)))
+            draw(frame.rng.insert(seed::rng(key)))
         }
     })
 }

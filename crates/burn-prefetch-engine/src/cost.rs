@@ -13,6 +13,9 @@ const CHEAP: f64 = 5_000.0;
 /// One in so many cheap batches is measured.
 const SAMPLED: usize = 16;
 
+/// Less work than this is done before another worker has woken up for it.
+const WAKE: f64 = 20_000.0;
+
 /// The weight of a new measurement: half of what is known is from the last five.
 const WEIGHT: f64 = 0.125;
 
@@ -21,8 +24,8 @@ const WEIGHT: f64 = 0.125;
 pub enum Parts {
     /// So that one part is worth about 100 µs; as many as there are workers until that is known.
     Learned,
-    /// The same, at most so many.
-    AtMost(NonZeroUsize),
+    /// So many, or as many as the batch has items.
+    Fixed(NonZeroUsize),
 }
 
 /// How many batches may be alive.
@@ -63,6 +66,15 @@ impl Costs {
         !cheap || number.is_multiple_of(SAMPLED)
     }
 
+    /// Whether so many batches of `len` items are worth waking one more worker for.
+    pub(crate) fn worth_waking(&self, batches: usize, len: usize) -> bool {
+        let Some(item) = self.item else {
+            return batches > 0;
+        };
+        let batch = item * to_f64(len) + self.assembly.unwrap_or_default();
+        batches > 0 && (batch > CHEAP || batch * to_f64(batches) > WAKE)
+    }
+
     pub(crate) fn fetched(&mut self, items: usize, took: Duration) {
         if items > 0 {
             learn(&mut self.item, nanos(took) / to_f64(items));
@@ -75,16 +87,13 @@ impl Costs {
 
     /// Into how many parts a batch of `len` items is cut.
     pub(crate) fn parts(&self, len: usize) -> usize {
-        let most = match self.parts {
+        let wanted = match (self.parts, self.item) {
             _ if self.workers == 0 => 1,
-            Parts::Learned => len,
-            Parts::AtMost(most) => len.min(most.get()),
+            (Parts::Fixed(parts), _) => parts.get(),
+            (Parts::Learned, None) => self.workers,
+            (Parts::Learned, Some(item)) => to_count(item * to_f64(len) / nanos(PART)),
         };
-        let wanted = match self.item {
-            None => self.workers,
-            Some(item) => to_count(item * to_f64(len) / nanos(PART)),
-        };
-        wanted.clamp(1, most.max(1))
+        wanted.clamp(1, len.max(1))
     }
 
     /// How many batches alive keep every worker busy: `⌈n/p⌉ + 1 + ⌈n·a/(a+f)⌉` for n workers, p
@@ -145,7 +154,7 @@ mod tests {
         let costs = Costs::new(4, Parts::Learned);
         assert_eq!((costs.parts(64), costs.ahead(64)), (4, 2));
         assert_eq!((costs.parts(1), costs.ahead(1)), (1, 5));
-        assert_eq!(Costs::new(4, Parts::AtMost(NonZeroUsize::MIN)).parts(64), 1);
+        assert_eq!(Costs::new(4, Parts::Fixed(NonZeroUsize::MIN)).parts(64), 1);
     }
 
     #[test]
@@ -174,5 +183,14 @@ mod tests {
         assert!(!costs.wants(3, 2));
         assert!(costs.wants(32, 2));
         assert!(!Costs::new(0, Parts::Learned).wants(0, 64));
+    }
+
+    #[test]
+    fn a_worker_is_woken_for_what_takes_longer_than_to_wake() {
+        assert!(Costs::new(2, Parts::Learned).worth_waking(1, 1));
+        assert!(costs(2, 6, 0).worth_waking(1, 1));
+        assert!(!costs(2, 1, 0).worth_waking(19, 1));
+        assert!(costs(2, 1, 0).worth_waking(21, 1));
+        assert!(!costs(2, 6, 0).worth_waking(0, 1));
     }
 }

@@ -30,14 +30,24 @@ pub(crate) type Outcome<S> = Result<<S as Source>::Batch, LoadError>;
 #[derive(Debug)]
 pub(crate) struct Claim<P> {
     pub(crate) number: usize,
-    pub(crate) part: usize,
+    /// Which part; `None` where the batch has one only, which need not be given back.
+    pub(crate) part: Option<usize>,
     pub(crate) piece: P,
     /// The offsets within the batch.
     pub(crate) within: Range<usize>,
     /// Whether reading the clock is worth it.
     pub(crate) measured: bool,
-    /// Whether there is work left for another worker.
+    /// Whether there is work left that is worth waking another worker for.
     pub(crate) more: bool,
+}
+
+/// How long the steps of a batch took, where that was measured.
+#[derive(Debug, Default)]
+pub(crate) struct Took {
+    /// Fetching so many items.
+    pub(crate) fetch: Option<(usize, Duration)>,
+    /// Assembling the batch.
+    pub(crate) assembly: Option<Duration>,
 }
 
 /// What giving a part back leads to.
@@ -48,7 +58,7 @@ pub(crate) enum Returned<P> {
     /// The batch is complete: whoever gets this assembles it.
     Complete(Finished<P>),
     /// Nobody wants the batch any more: whoever gets this drops it, outside the lock.
-    Unwanted(Vec<P>),
+    Unwanted(P),
 }
 
 /// A state machine without a thread; [`Feed`](crate::feed::Feed) puts a lock around it.
@@ -99,17 +109,16 @@ impl<S: Source> Desk<S> {
         plan: &EpochPlan,
         returned: usize,
     ) -> Option<Claim<S::Piece>> {
-        if !self.open.iter().any(Assembly::has_unclaimed) {
-            self.issue(source, plan, returned)?;
-        }
-        let assembly = self
-            .open
-            .iter_mut()
-            .find(|assembly| assembly.has_unclaimed())?;
-        let number = assembly.number();
-        let (part, piece, within) = assembly.claim()?;
-        let more = assembly.has_unclaimed() || self.may_issue(source, plan, returned);
+        let end = self.end;
+        let mut open = self.open.iter_mut();
+        let oldest = open.find(|assembly| assembly.number() < end && assembly.has_unclaimed());
+        let (number, part, piece, within) = match oldest {
+            Some(assembly) => take_part(assembly)?,
+            None => self.issue(source, plan, returned)?,
+        };
         let measured = self.costs.wants(number, plan.batch(number).len());
+        let more = part.is_some() && self.open.iter().any(Assembly::has_unclaimed)
+            || self.may_issue(source, plan, returned) && self.worth_waking(returned);
         Some(Claim {
             number,
             part,
@@ -120,31 +129,24 @@ impl<S: Source> Desk<S> {
         })
     }
 
-    /// Takes back a part; `took` is set where it was measured.
+    /// Takes back a part.
     pub(crate) fn give_back(
         &mut self,
         claim: (usize, usize, S::Piece),
         failure: Option<Failure>,
-        took: Option<(usize, Duration)>,
+        took: &Took,
     ) -> Returned<S::Piece> {
         let (number, part, piece) = claim;
-        if let Some((items, took)) = took {
-            self.costs.fetched(items, took);
-        }
-        let Some(at) = self
-            .open
-            .iter()
-            .position(|assembly| assembly.number() == number)
-        else {
-            return Returned::Unwanted(vec![piece]);
+        self.learn(took);
+        let mut open = self.open.iter();
+        let Some(at) = open.position(|assembly| assembly.number() == number) else {
+            return Returned::Unwanted(piece);
         };
         if !self.open[at].give_back(part, piece, failure) {
             return Returned::Waiting;
         }
-        match self.open.remove(at) {
-            Some(assembly) => Returned::Complete(assembly.finish()),
-            None => Returned::Waiting,
-        }
+        let finished = self.open.remove(at).and_then(Assembly::finish);
+        finished.map_or(Returned::Waiting, Returned::Complete)
     }
 
     /// Takes a finished batch. Gives back what is to be dropped outside the lock, and whether the
@@ -153,14 +155,9 @@ impl<S: Source> Desk<S> {
         &mut self,
         number: usize,
         outcome: Outcome<S>,
-        took: Option<Duration>,
+        took: &Took,
     ) -> (Option<Outcome<S>>, bool) {
-        if let Some(took) = took {
-            self.costs.assembled(took);
-            if self.ahead == Ahead::Learned {
-                self.window.set_limit(self.costs.ahead(self.batch_len));
-            }
-        }
+        self.learn(took);
         if number >= self.end {
             return (Some(outcome), false);
         }
@@ -205,10 +202,22 @@ impl<S: Source> Desk<S> {
 
     /// Ends the pass: nothing is started any more. Gives back what is to be dropped outside the
     /// lock; parts still out come back as unwanted.
-    pub(crate) fn close(&mut self) -> (Vec<Finished<S::Piece>>, Vec<Outcome<S>>) {
+    pub(crate) fn close(&mut self) -> (Vec<S::Piece>, Vec<Outcome<S>>) {
         self.end = 0;
-        let open = self.open.drain(..).map(Assembly::finish).collect();
-        (open, self.ring.take_all().collect())
+        let pieces = self.open.drain(..).flat_map(Assembly::abandon).collect();
+        (pieces, self.ring.take_all().collect())
+    }
+
+    fn learn(&mut self, took: &Took) {
+        if let Some((items, took)) = took.fetch {
+            self.costs.fetched(items, took);
+        }
+        if let Some(took) = took.assembly {
+            self.costs.assembled(took);
+            if self.ahead == Ahead::Learned {
+                self.window.set_limit(self.costs.ahead(self.batch_len));
+            }
+        }
     }
 
     fn may_issue(&mut self, source: &S, plan: &EpochPlan, returned: usize) -> bool {
@@ -220,14 +229,32 @@ impl<S: Source> Desk<S> {
         self.window.has_room(returned, self.asking, cost)
     }
 
-    fn issue(&mut self, source: &S, plan: &EpochPlan, returned: usize) -> Option<()> {
+    fn worth_waking(&self, returned: usize) -> bool {
+        let left = self.end - self.window.issued();
+        let places = self.window.places(returned).min(left);
+        self.costs.worth_waking(places, self.batch_len)
+    }
+
+    /// Starts a batch: gives its first part, and opens an assembly if there are others.
+    fn issue(&mut self, source: &S, plan: &EpochPlan, returned: usize) -> Option<PartOf<S::Piece>> {
         if !self.may_issue(source, plan, returned) {
             return None;
         }
         let len = plan.batch(self.window.issued()).len();
         let number = self.window.issue(source.cost(len));
         let pieces = source.open(len, self.costs.parts(len));
+        if pieces.rest.is_empty() {
+            return Some((number, None, pieces.first, 0..len));
+        }
         self.open.push_back(Assembly::new(number, len, pieces));
-        Some(())
+        take_part(self.open.back_mut()?)
     }
+}
+
+/// A batch's number, which part, its piece, its offsets.
+type PartOf<P> = (usize, Option<usize>, P, Range<usize>);
+
+fn take_part<P>(assembly: &mut Assembly<P>) -> Option<PartOf<P>> {
+    let (part, piece, within) = assembly.claim()?;
+    Some((assembly.number(), Some(part), piece, within))
 }

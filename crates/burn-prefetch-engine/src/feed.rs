@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
-use crate::assembly::{Failure, Finished};
+use crate::assembly::{Failure, Finished, Pieces};
 use crate::context::{FetchContext, Scope};
-use crate::desk::{Claim, Desk, Limits, Outcome, Returned};
+use crate::desk::{Claim, Desk, Limits, Outcome, Returned, Took};
 use crate::error::{LoadError, Place, Stage};
 use crate::plan::EpochPlan;
 use crate::pool::{Hand, Serve};
@@ -44,6 +44,10 @@ pub(crate) struct Feed<S: Source> {
     cheap: AtomicBool,
     /// A hint: the next batch is in the ring.
     filled: AtomicBool,
+    /// How many hands are at work here.
+    hands: AtomicUsize,
+    /// Nobody will take what is not finished yet.
+    over: AtomicBool,
 }
 
 impl<S: Source> Feed<S> {
@@ -58,6 +62,8 @@ impl<S: Source> Feed<S> {
             exhausted: AtomicBool::new(false),
             cheap: AtomicBool::new(false),
             filled: AtomicBool::new(false),
+            hands: AtomicUsize::new(0),
+            over: AtomicBool::new(false),
         }
     }
 
@@ -70,7 +76,7 @@ impl<S: Source> Feed<S> {
     pub(crate) fn take_ready(&self, out: &mut VecDeque<Outcome<S>>) {
         let mut desk = self.desk.lock();
         desk.take_ready(out);
-        self.filled.store(false, SeqCst);
+        set(&self.filled, false);
     }
 
     /// Frees one place in the window.
@@ -78,8 +84,15 @@ impl<S: Source> Feed<S> {
         self.returned.store(returned, SeqCst);
     }
 
-    pub(crate) fn is_exhausted(&self) -> bool {
+    fn is_exhausted(&self) -> bool {
         self.exhausted.load(SeqCst)
+    }
+
+    /// Whether a freed place is to be told to a sleeping worker: not while one is at work that will
+    /// have filled it before another has woken up.
+    pub(crate) fn wants_hands(&self) -> bool {
+        let covered = self.is_cheap() && self.hands.load(SeqCst) > 0;
+        !covered && !self.is_exhausted()
     }
 
     pub(crate) fn is_cheap(&self) -> bool {
@@ -105,18 +118,15 @@ impl<S: Source> Feed<S> {
 
     /// Ends the pass and drops what nobody took.
     pub(crate) fn close(&self) {
-        let (open, finished) = self.desk.lock().close();
-        open.into_iter()
-            .flat_map(|batch| batch.pieces)
-            .for_each(dispose);
+        self.over.store(true, SeqCst);
+        let (pieces, finished) = self.desk.lock().close();
+        pieces.into_iter().for_each(dispose);
         finished.into_iter().for_each(dispose);
     }
 
     fn claim(&self, desk: &mut Desk<S>) -> Option<Claim<S::Piece>> {
         let claim = desk.claim(&self.job.source, &self.job.plan, self.returned.load(SeqCst));
-        if desk.is_exhausted() {
-            self.exhausted.store(true, SeqCst);
-        }
+        set(&self.exhausted, desk.is_exhausted());
         claim
     }
 
@@ -133,25 +143,34 @@ impl<S: Source> Feed<S> {
         } = claim;
         let begun = measured.then(Moment::now);
         let failure = self.fetch((number, &within), &mut piece, hand);
-        let took = begun.map(|begun| (within.len(), begun.elapsed()));
+        let fetch = begun.map(|begun| (within.len(), begun.elapsed()));
+        let took = Took {
+            fetch,
+            assembly: None,
+        };
 
+        let Some(part) = part else {
+            let pieces = Pieces::whole(piece);
+            let failure = failure.map(|failure| failure.error);
+            let finished = Finished {
+                number,
+                pieces,
+                failure,
+            };
+            return self.complete(finished, (took, measured), hand);
+        };
         let mut desk = self.desk.lock();
-        match desk.give_back((number, part, piece), failure, took) {
-            Returned::Waiting => {
-                if hand.may_stay() {
-                    self.claim(&mut desk)
-                } else {
-                    None
-                }
-            }
-            Returned::Unwanted(pieces) => {
+        match desk.give_back((number, part, piece), failure, &took) {
+            Returned::Waiting if hand.may_stay() => self.claim(&mut desk),
+            Returned::Waiting => None,
+            Returned::Unwanted(piece) => {
                 drop(desk);
-                dispose(pieces);
+                dispose(piece);
                 None
             }
             Returned::Complete(finished) => {
                 drop(desk);
-                self.complete(finished, measured, hand)
+                self.complete(finished, (Took::default(), measured), hand)
             }
         }
     }
@@ -159,18 +178,22 @@ impl<S: Source> Feed<S> {
     fn complete(
         &self,
         finished: Finished<S::Piece>,
-        measured: bool,
+        (mut took, measured): (Took, bool),
         hand: &Hand<'_>,
     ) -> Option<Claim<S::Piece>> {
+        if self.over.load(SeqCst) {
+            finished.pieces.into_iter().for_each(dispose);
+            return None;
+        }
         let number = finished.number;
         let begun = measured.then(Moment::now);
         let outcome = self.assemble(finished, hand);
-        let took = begun.filter(|_| outcome.is_ok()).map(Moment::elapsed);
+        took.assembly = begun.filter(|_| outcome.is_ok()).map(Moment::elapsed);
 
         let mut desk = self.desk.lock();
-        let (unwanted, wake) = desk.put(number, outcome, took);
-        self.filled.store(desk.is_ready(), SeqCst);
-        self.cheap.store(desk.is_cheap(), SeqCst);
+        let (unwanted, wake) = desk.put(number, outcome, &took);
+        set(&self.filled, desk.is_ready());
+        set(&self.cheap, desk.is_cheap());
         let next = if hand.may_stay() {
             self.claim(&mut desk)
         } else {
@@ -224,7 +247,7 @@ impl<S: Source> Feed<S> {
             failure,
         } = finished;
         if let Some(error) = failure {
-            dispose(pieces);
+            pieces.into_iter().for_each(dispose);
             return Err(error);
         }
         let scope = Scope::enter(self.context(number, hand), self.job.seed, Domain::Assemble);
@@ -274,9 +297,11 @@ impl<S: Source> Feed<S> {
         served
     }
 
-    /// Whether the reader frees a place within microseconds, when that is likely.
+    /// Whether the reader frees a place within microseconds, when that is likely and no other hand
+    /// is there to fill it.
     fn place_comes_soon(&self, hand: &Hand<'_>) -> bool {
-        if !self.is_cheap() || self.is_exhausted() || !hand.may_stay() {
+        let alone = self.hands.load(SeqCst) == 1;
+        if !alone || !self.is_cheap() || self.is_exhausted() || !hand.may_stay() {
             return false;
         }
         let before = self.returned.load(SeqCst);
@@ -287,16 +312,25 @@ impl<S: Source> Feed<S> {
 impl<S: Source> Serve for Feed<S> {
     fn serve(&self, hand: &Hand<'_>) -> bool {
         let mut served = false;
+        self.hands.fetch_add(1, SeqCst);
         while self.serve_while_there_is_work(hand) {
             served = true;
             if !self.place_comes_soon(hand) {
                 break;
             }
         }
+        self.hands.fetch_sub(1, SeqCst);
         served
     }
 
     fn waiting_since(&self) -> usize {
         self.waiting_since.load(SeqCst)
+    }
+}
+
+/// Writes a hint that seldom changes: others keep their copy of it while it does not.
+fn set(hint: &AtomicBool, value: bool) {
+    if hint.load(SeqCst) != value {
+        hint.store(value, SeqCst);
     }
 }

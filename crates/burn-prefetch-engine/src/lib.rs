@@ -26,6 +26,7 @@ mod sync;
 mod unwind;
 mod window;
 
+pub use assembly::Pieces;
 pub use context::{ContextRng, FetchContext, ItemRng, context, rng, rng_at};
 pub use cost::{Ahead, Parts};
 pub use desk::Limits;

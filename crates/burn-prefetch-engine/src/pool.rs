@@ -229,8 +229,8 @@ impl Drop for Pool {
             if timed_out && state.running.contains(&true) {
                 let busy = state.running.iter().filter(|running| **running).count();
                 log::warn!(
-                    "{busy} workers did not return from the dataset or batcher within \
-                     {SHUTDOWN_GRACE:?} of the loader's end; they end when they do"
+                    "workers still inside the dataset or batcher {SHUTDOWN_GRACE:?} after the \
+                     loader's end: {busy}; they end when they return from it"
                 );
                 return;
             }

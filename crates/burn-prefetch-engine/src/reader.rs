@@ -103,10 +103,10 @@ impl<S: Source> Reader<S> {
 
     /// Tells the workers about places that have become free, if they are worth waking for.
     fn invite(&mut self) {
-        if self.feed.is_exhausted() {
+        self.freed += 1;
+        if !self.feed.wants_hands() {
             return;
         }
-        self.freed += 1;
         let at_hand = self.at_hand.len();
         let enough = at_hand < MANY || !self.feed.is_cheap() || self.freed >= at_hand / 2;
         if enough {

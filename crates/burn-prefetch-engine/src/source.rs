@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::assembly::Pieces;
 use crate::context::Scope;
 use crate::error::{BoxError, FetchError};
 use crate::plan::EpochPlan;
@@ -20,7 +21,7 @@ pub trait Source: Send + Sync + 'static {
     ///
     /// Runs under the reader's lock: no user code, nothing that blocks. A buffer that is costly to
     /// get is gotten by the first [`fetch`](Self::fetch) that needs it.
-    fn open(&self, len: usize, parts: usize) -> Vec<Self::Piece>;
+    fn open(&self, len: usize, parts: usize) -> Pieces<Self::Piece>;
 
     /// Fetches one part's items into its piece.
     ///
@@ -34,7 +35,7 @@ pub trait Source: Send + Sync + 'static {
     /// # Errors
     ///
     /// What the user's code returned. A panic is caught by the engine.
-    fn assemble(&self, pieces: Vec<Self::Piece>) -> Result<Self::Batch, BoxError>;
+    fn assemble(&self, pieces: Pieces<Self::Piece>) -> Result<Self::Batch, BoxError>;
 
     /// What a batch of `len` items counts for in a limit on bytes.
     fn cost(&self, len: usize) -> u64 {

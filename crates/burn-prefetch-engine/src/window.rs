@@ -12,7 +12,8 @@ pub(crate) struct Window {
     limit: usize,
     max_bytes: Option<u64>,
     issued: usize,
-    /// Costs of the batches alive, oldest first; as long as `issued - returned` when settled.
+    /// Costs of the batches alive, oldest first, where bytes are limited; as long as `issued -
+    /// returned` when settled.
     costs: VecDeque<u64>,
     bytes: u64,
 }
@@ -56,12 +57,19 @@ impl Window {
         alive == 0 || fits
     }
 
+    /// How many batches may be started now, as far as their number is concerned.
+    pub(crate) fn places(&self, returned: usize) -> usize {
+        self.limit.saturating_sub(self.issued - returned)
+    }
+
     /// Takes the place that [`has_room`](Self::has_room) found; returns the ticket's number.
     pub(crate) fn issue(&mut self, cost: u64) -> usize {
         let ticket = self.issued;
         self.issued += 1;
-        self.costs.push_back(cost);
-        self.bytes = self.bytes.saturating_add(cost);
+        if self.max_bytes.is_some() {
+            self.costs.push_back(cost);
+            self.bytes = self.bytes.saturating_add(cost);
+        }
         ticket
     }
 

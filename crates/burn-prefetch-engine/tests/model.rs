@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use burn_prefetch_engine::{Lifetime, LoadError};
 use doubles::{Loader, Numbers};
+use shuttle::sync::Mutex;
+use shuttle::sync::mpsc::channel;
 
 /// How many schedules of each scenario; `MODEL_ITERATIONS` sets another number.
 fn iterations() -> usize {
@@ -110,29 +112,31 @@ fn a_reader_inside_a_fetch_on_the_same_pool() {
 #[test]
 fn the_last_handle_dropped_on_a_worker() {
     check(|| {
-        let handle = Arc::new(shuttle::sync::Mutex::new(None::<Loader>));
-        let (done, ended) = shuttle::sync::mpsc::channel();
-        let source = Numbers::fetching({
-            let handle = handle.clone();
-            move |_| {
-                let last = handle.lock().unwrap().take();
+        let handle = Arc::new(Mutex::new(None::<Loader>));
+        let (say_begun, begun) = channel();
+        let (say_go, go) = channel();
+        let (say_dropped, dropped) = channel();
+        let talk = Mutex::new((say_begun, go, say_dropped));
+        let owned = Arc::clone(&handle);
+        let source = Numbers::fetching(move |index| {
+            if index == 1 {
+                let talk = talk.lock().unwrap();
+                talk.0.send(()).unwrap();
+                talk.1.recv().unwrap();
+                let last = owned.lock().unwrap().take();
                 drop(last);
-                Ok(())
+                talk.2.send(()).unwrap();
             }
+            Ok(())
         });
-        let loader = Loader::new(source, 1, (2, 1)).ahead(1);
+        let loader = Loader::new(source, 1, (3, 1)).ahead(2);
         let mut pass = loader.iter();
-        let thread = shuttle::thread::spawn(move || {
-            let first = pass.next().is_some();
-            drop(pass);
-            done.send(first).unwrap();
-        });
         *handle.lock().unwrap() = Some(loader);
-        assert!(ended.recv().unwrap());
-        thread.join().unwrap();
-        // Where the worker had fetched everything before the handle was there.
-        let left = handle.lock().unwrap().take();
-        drop(left);
+        assert!(pass.next().is_some());
+        begun.recv().unwrap();
+        drop(pass);
+        say_go.send(()).unwrap();
+        dropped.recv().unwrap();
     });
 }
 

@@ -120,7 +120,7 @@ where
         self.with(|settings| settings.drop_last = drop_last)
     }
 
-    /// At most so many parts a batch, each fetched by one worker.
+    /// So many parts a batch, each fetched by one worker; a batch with fewer items has fewer.
     ///
     /// By default parts are sized so that one is worth about 100 µs. The order and content of
     /// batches do not depend on it.

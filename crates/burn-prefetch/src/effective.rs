@@ -56,7 +56,7 @@ pub struct EffectiveConfig {
     pub drop_last: bool,
     /// Whether workers live as long as the loader.
     pub persistent_workers: bool,
-    /// At most so many parts a batch; `None` sizes parts by what they cost.
+    /// So many parts a batch (fewer for fewer items); `None` sizes parts by what they cost.
     pub parts_per_batch: Option<usize>,
     /// Whether items are fetched with `get_many`.
     pub batched: bool,
@@ -78,7 +78,7 @@ impl fmt::Display for EffectiveConfig {
         writeln!(f, "drop_last: {}", self.drop_last)?;
         writeln!(f, "persistent_workers: {}", self.persistent_workers)?;
         match self.parts_per_batch {
-            Some(parts) => writeln!(f, "parts_per_batch: at most {parts}")?,
+            Some(parts) => writeln!(f, "parts_per_batch: {parts}")?,
             None => writeln!(f, "parts_per_batch: sized by what they cost")?,
         }
         writeln!(f, "batched: {}", self.batched)?;

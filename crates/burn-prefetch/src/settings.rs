@@ -96,8 +96,8 @@ impl Settings {
             self.parts_per_batch.and_then(NonZeroUsize::new),
             self.batched,
         ) {
-            (Some(parts), _) => Parts::AtMost(parts),
-            (None, true) => Parts::AtMost(NonZeroUsize::MIN),
+            (Some(parts), _) => Parts::Fixed(parts),
+            (None, true) => Parts::Fixed(NonZeroUsize::MIN),
             (None, false) => Parts::Learned,
         };
         Limits {
@@ -121,7 +121,7 @@ impl Settings {
             drop_last: self.drop_last,
             persistent_workers: self.persistent_workers() && self.num_workers > 0,
             parts_per_batch: match self.limits().parts {
-                Parts::AtMost(parts) => Some(parts.get()),
+                Parts::Fixed(parts) => Some(parts.get()),
                 Parts::Learned => None,
             },
             batched: self.batched,

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use burn_prefetch_engine::{
-    BoxError, EpochPlan, FetchError, Job, Limits, LoadError, Part, Pool, Reader, Source,
+    BoxError, EpochPlan, FetchError, Job, Limits, LoadError, Part, Pieces, Pool, Reader, Source,
 };
 
 use crate::burn::{Batcher, Dataset, Device};
@@ -97,8 +97,8 @@ where
     type Piece = Vec<I>;
     type Batch = O;
 
-    fn open(&self, _len: usize, parts: usize) -> Vec<Vec<I>> {
-        (0..parts).map(|_| Vec::new()).collect()
+    fn open(&self, _len: usize, parts: usize) -> Pieces<Vec<I>> {
+        Pieces::from_fn(parts, |_| Vec::new())
     }
 
     fn fetch(&self, piece: &mut Vec<I>, part: &mut Part<'_>) -> Result<(), FetchError> {
@@ -131,10 +131,14 @@ where
         Ok(())
     }
 
-    fn assemble(&self, pieces: Vec<Vec<I>>) -> Result<O, BoxError> {
-        let mut pieces = pieces.into_iter();
-        let mut items = pieces.next().unwrap_or_default();
-        pieces.for_each(|mut piece| items.append(&mut piece));
+    fn assemble(&self, pieces: Pieces<Vec<I>>) -> Result<O, BoxError> {
+        let Pieces {
+            first: mut items,
+            rest,
+        } = pieces;
+        for mut piece in rest {
+            items.append(&mut piece);
+        }
         Ok(self.batcher.batch(items, &self.device))
     }
 }

@@ -8,8 +8,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use burn_prefetch_engine::{
-    Ahead, BoxError, FetchError, Job, Lifetime, Limits, Order, Part, Parts, Plan, Pool, Reader,
-    Remainder, Source,
+    Ahead, BoxError, FetchError, Job, Lifetime, Limits, Order, Part, Parts, Pieces, Plan, Pool,
+    Reader, Remainder, Source,
 };
 
 /// What a source does besides returning the index; it may panic.
@@ -52,8 +52,8 @@ impl Source for Numbers {
     type Piece = Vec<usize>;
     type Batch = Vec<usize>;
 
-    fn open(&self, _len: usize, parts: usize) -> Vec<Vec<usize>> {
-        vec![Vec::new(); parts]
+    fn open(&self, _len: usize, parts: usize) -> Pieces<Vec<usize>> {
+        Pieces::from_fn(parts, |_| Vec::new())
     }
 
     fn fetch(&self, piece: &mut Vec<usize>, part: &mut Part<'_>) -> Result<(), FetchError> {
@@ -64,8 +64,8 @@ impl Source for Numbers {
         Ok(())
     }
 
-    fn assemble(&self, pieces: Vec<Vec<usize>>) -> Result<Vec<usize>, BoxError> {
-        let batch = pieces.concat();
+    fn assemble(&self, pieces: Pieces<Vec<usize>>) -> Result<Vec<usize>, BoxError> {
+        let batch: Vec<_> = pieces.into_iter().flatten().collect();
         (self.on_assemble)(batch[0])?;
         Ok(batch)
     }
@@ -102,7 +102,7 @@ impl Loader {
     }
 
     pub fn parts(mut self, parts: usize) -> Self {
-        self.limits.parts = Parts::AtMost(NonZeroUsize::new(parts).unwrap());
+        self.limits.parts = Parts::Fixed(NonZeroUsize::new(parts).unwrap());
         self
     }
 
