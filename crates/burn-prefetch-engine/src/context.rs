@@ -29,8 +29,8 @@ pub struct FetchContext {
 struct Frame {
     context: FetchContext,
     seed: u64,
-    /// What is drawn for where no one index is being fetched.
-    whole: Domain,
+    /// What is drawn for, and where that is, while no one index is being fetched.
+    whole: (Domain, usize),
     /// Made at the first draw; continues until the next item.
     rng: Option<PositionRng>,
 }
@@ -39,7 +39,7 @@ impl Frame {
     fn key(&self, index: Option<usize>) -> u64 {
         let (domain, position) = match index {
             Some(index) => (Domain::Fetch, index),
-            None => (self.whole, self.context.batch),
+            None => self.whole,
         };
         seed::derive(
             self.seed,
@@ -70,8 +70,9 @@ impl std::fmt::Debug for Frame {
 }
 
 impl Scope {
-    /// `whole` is the domain of draws that belong to the batch rather than to one index.
-    pub(crate) fn enter(context: FetchContext, seed: u64, whole: Domain) -> Self {
+    /// `whole` says what draws are for that belong to several items rather than to one index, and
+    /// where that is.
+    pub(crate) fn enter(context: FetchContext, seed: u64, whole: (Domain, usize)) -> Self {
         let frame = Frame {
             context,
             seed,
@@ -111,8 +112,10 @@ pub fn context() -> Option<FetchContext> {
 
 /// The random numbers of the item or batch that this thread is working on.
 ///
-/// In `Dataset::get` they are a function of (seed, epoch, index), in a batcher and in `get_many`
-/// of (seed, epoch, batch), each its own: the same for any number of workers. Each item starts afresh; within
+/// In `Dataset::get` they are a function of (seed, epoch, index), in a batcher of (seed, epoch,
+/// batch), in `get_many` of (seed, epoch, position of the first item asked for), each its own: the
+/// same for any number of workers. (What one `get_many` is asked for depends on `parts_per_batch`;
+/// [`rng_at`] does not.) Each item starts afresh; within
 /// one item every call continues where the last stopped. The seed is that of the loader's
 /// shuffle, 0 without one. Outside a loader the numbers start from a random seed, once a thread;
 /// that goes for threads that user code starts or borrows too: give those an [`rng_at`] of the index.
@@ -219,9 +222,9 @@ mod tests {
     #[test]
     fn a_nested_scope_gives_the_outer_one_back() {
         assert_eq!(context(), None);
-        let outer = Scope::enter(AT, 0, Domain::Assemble);
+        let outer = Scope::enter(AT, 0, (Domain::Assemble, 5));
         {
-            let _inner = Scope::enter(FetchContext { batch: 9, ..AT }, 0, Domain::Fetch);
+            let _inner = Scope::enter(FetchContext { batch: 9, ..AT }, 0, (Domain::Fetch, 5));
             Scope::set_index(3);
             assert_eq!(context().and_then(|context| context.index), Some(3));
         }
@@ -232,7 +235,7 @@ mod tests {
 
     #[test]
     fn the_numbers_follow_the_index_and_continue_within_it() {
-        let _scope = Scope::enter(AT, 11, Domain::Assemble);
+        let _scope = Scope::enter(AT, 11, (Domain::Assemble, 5));
         Scope::set_index(7);
         let first = [rng().next_u64(), rng().next_u64()];
         assert_ne!(first[0], first[1]);
@@ -245,11 +248,11 @@ mod tests {
 
     #[test]
     fn a_batch_draws_other_numbers_than_an_item() {
-        let assembling = Scope::enter(AT, 11, Domain::Assemble);
+        let assembling = Scope::enter(AT, 11, (Domain::Assemble, 5));
         let drawn = rng().next_u64();
         assert_ne!(drawn, rng_at(AT.batch).next_u64());
         drop(assembling);
-        let _fetching = Scope::enter(AT, 11, Domain::FetchMany);
+        let _fetching = Scope::enter(AT, 11, (Domain::FetchMany, 5));
         assert_ne!(drawn, rng().next_u64());
     }
 

@@ -88,7 +88,6 @@ impl Costs {
     /// Into how many parts a batch of `len` items is cut.
     pub(crate) fn parts(&self, len: usize) -> usize {
         let wanted = match (self.parts, self.item) {
-            _ if self.workers == 0 => 1,
             (Parts::Fixed(parts), _) => parts.get(),
             (Parts::Learned, None) => self.workers,
             (Parts::Learned, Some(item)) => to_count(item * to_f64(len) / nanos(PART)),
@@ -155,6 +154,7 @@ mod tests {
         assert_eq!((costs.parts(64), costs.ahead(64)), (4, 2));
         assert_eq!((costs.parts(1), costs.ahead(1)), (1, 5));
         assert_eq!(Costs::new(4, Parts::Fixed(NonZeroUsize::MIN)).parts(64), 1);
+        assert_eq!(Costs::new(0, Parts::Learned).parts(64), 1);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::error::LoadError;
 use crate::plan::EpochPlan;
 use crate::ring::Ring;
 use crate::source::Source;
+use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::window::Window;
 
 /// How far a pass may run ahead, and how its batches are cut.
@@ -75,6 +76,9 @@ pub(crate) struct Desk<S: Source> {
     costs: Costs,
     /// No batch of this number or beyond is made: the pass ends, or failed, before it.
     end: usize,
+    /// How many batches are known to have been returned: read again only when the window is full, so
+    /// that reader and workers do not pull one cache line to and fro.
+    returned: usize,
     /// The reader is inside `next()` and has nothing to return.
     asking: bool,
     /// The reader sleeps until the ring is ready.
@@ -97,6 +101,7 @@ impl<S: Source> Desk<S> {
             ring: Ring::new(),
             costs,
             end: plan.num_batches(),
+            returned: 0,
             asking: false,
             parked: false,
         }
@@ -107,7 +112,7 @@ impl<S: Source> Desk<S> {
         &mut self,
         source: &S,
         plan: &EpochPlan,
-        returned: usize,
+        returned: &AtomicUsize,
     ) -> Option<Claim<S::Piece>> {
         let end = self.end;
         let mut open = self.open.iter_mut();
@@ -118,7 +123,7 @@ impl<S: Source> Desk<S> {
         };
         let measured = self.costs.wants(number, plan.batch(number).len());
         let more = part.is_some() && self.open.iter().any(Assembly::has_unclaimed)
-            || self.may_issue(source, plan, returned) && self.worth_waking(returned);
+            || self.may_issue(source, plan, returned) && self.worth_waking();
         Some(Claim {
             number,
             part,
@@ -220,23 +225,32 @@ impl<S: Source> Desk<S> {
         }
     }
 
-    fn may_issue(&mut self, source: &S, plan: &EpochPlan, returned: usize) -> bool {
+    fn may_issue(&mut self, source: &S, plan: &EpochPlan, returned: &AtomicUsize) -> bool {
         let number = self.window.issued();
         if number >= self.end {
             return false;
         }
         let cost = source.cost(plan.batch(number).len());
-        self.window.has_room(returned, self.asking, cost)
+        if self.window.has_room(self.returned, self.asking, cost) {
+            return true;
+        }
+        self.returned = returned.load(SeqCst);
+        self.window.has_room(self.returned, self.asking, cost)
     }
 
-    fn worth_waking(&self, returned: usize) -> bool {
+    fn worth_waking(&self) -> bool {
         let left = self.end - self.window.issued();
-        let places = self.window.places(returned).min(left);
+        let places = self.window.places(self.returned).min(left);
         self.costs.worth_waking(places, self.batch_len)
     }
 
     /// Starts a batch: gives its first part, and opens an assembly if there are others.
-    fn issue(&mut self, source: &S, plan: &EpochPlan, returned: usize) -> Option<PartOf<S::Piece>> {
+    fn issue(
+        &mut self,
+        source: &S,
+        plan: &EpochPlan,
+        returned: &AtomicUsize,
+    ) -> Option<PartOf<S::Piece>> {
         if !self.may_issue(source, plan, returned) {
             return None;
         }

@@ -33,7 +33,7 @@ impl fmt::Display for Stage {
 pub struct Place {
     /// The step.
     pub stage: Stage,
-    /// The epoch, counted from the loader's first.
+    /// The epoch, by its own number.
     pub epoch: usize,
     /// The batch within the epoch, from 0.
     pub batch: usize,

@@ -125,7 +125,7 @@ impl<S: Source> Feed<S> {
     }
 
     fn claim(&self, desk: &mut Desk<S>) -> Option<Claim<S::Piece>> {
-        let claim = desk.claim(&self.job.source, &self.job.plan, self.returned.load(SeqCst));
+        let claim = desk.claim(&self.job.source, &self.job.plan, &self.returned);
         set(&self.exhausted, desk.is_exhausted());
         claim
     }
@@ -216,8 +216,10 @@ impl<S: Source> Feed<S> {
         hand: &Hand<'_>,
     ) -> Option<Failure> {
         let plan = &self.job.plan;
-        let mut part = Part::new(plan, &plan.batch(number), within);
-        let scope = Scope::enter(self.context(number, hand), self.job.seed, Domain::FetchMany);
+        let batch = plan.batch(number);
+        let mut part = Part::new(plan, &batch, within);
+        let together = (Domain::FetchMany, batch.start + within.start);
+        let scope = Scope::enter(self.context(number, hand), self.job.seed, together);
         let outcome = guard(|| self.job.source.fetch(piece, &mut part));
         drop(scope);
         if let Ok(Ok(())) = outcome {
@@ -250,7 +252,11 @@ impl<S: Source> Feed<S> {
             pieces.into_iter().for_each(dispose);
             return Err(error);
         }
-        let scope = Scope::enter(self.context(number, hand), self.job.seed, Domain::Assemble);
+        let scope = Scope::enter(
+            self.context(number, hand),
+            self.job.seed,
+            (Domain::Assemble, number),
+        );
         let outcome = guard(|| self.job.source.assemble(pieces));
         drop(scope);
         let at = |stage| Place {

@@ -22,7 +22,7 @@ pub(crate) enum Domain {
     Shuffle,
     /// Fetching one item; the position is the dataset index.
     Fetch,
-    /// Fetching several items in one call; the position is the batch number.
+    /// Fetching several items in one call; the position is that of the first in the epoch.
     FetchMany,
     /// Assembling one batch; the position is the batch number.
     Assemble,

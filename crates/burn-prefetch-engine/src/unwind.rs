@@ -15,14 +15,28 @@ pub(crate) fn guard<T>(user: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 /// Drops the user's values; a panic in it is logged, since nobody is there to get it.
+///
+/// What was thrown is the user's too, and may throw again when it is dropped; after a few times it
+/// is leaked.
 pub(crate) fn dispose<T>(value: T) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+    let mut thrown = catch_unwind(AssertUnwindSafe(|| drop(value))).err();
+    for _ in 0..MOST_THROWN {
+        let Some(payload) = thrown else { return };
         log::error!(
             "a batch or item panicked while it was dropped: {}",
             text_of(payload.as_ref())
         );
+        thrown = catch_unwind(AssertUnwindSafe(|| drop(payload))).err();
     }
+    #[expect(
+        clippy::mem_forget,
+        reason = "dropping it has failed; nothing else can be done"
+    )]
+    std::mem::forget(thrown);
 }
+
+/// How many panics of one value's drop are caught, each thrown by what the last one threw.
+const MOST_THROWN: usize = 8;
 
 fn text_of(payload: &(dyn Any + Send)) -> String {
     if let Some(text) = payload.downcast_ref::<&'static str>() {
@@ -59,5 +73,25 @@ mod tests {
             }
         }
         dispose(Loud);
+    }
+
+    /// Throws a shorter chain when it is dropped.
+    struct Chain(u32);
+
+    impl Drop for Chain {
+        fn drop(&mut self) {
+            if self.0 > 0 {
+                std::panic::panic_any(Chain(self.0 - 1));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_thrown_may_throw_again() {
+        for links in [1, 2, 5, 100] {
+            dispose(Chain(links));
+            let text = guard(|| std::panic::panic_any(Chain(links)));
+            assert_eq!(text, Err::<(), _>("a panic without text".to_owned()));
+        }
     }
 }

@@ -76,7 +76,8 @@ where
         self.with(|settings| settings.shuffle = Some(seed))
     }
 
-    /// Threads that make batches; 0 (default) makes them on the thread that calls `next()`.
+    /// Threads that make batches, at most 1,024; 0 (default) makes them on the thread that calls
+    /// `next()`. Where the system refuses to start as many, a warning is logged and fewer do the work.
     #[must_use]
     pub fn num_workers(self, num_workers: usize) -> Self {
         self.with(|settings| settings.num_workers = num_workers)
@@ -90,7 +91,8 @@ where
 
     /// Batches for each worker that may be alive: at most `num_workers × factor` in all.
     ///
-    /// A batch is alive from its first fetch until `next()` returns it. PyTorch's meaning and,
+    /// A batch is alive from its first fetch until the `next()` that returns it takes it; each
+    /// iterator counts its own. With a factor of 0 this is `prefetch(0)`. PyTorch's meaning and,
     /// there, a default of 2; here the default is learned (see [`prefetch`](Self::prefetch)) and at
     /// most 2. Where several bounds are given the strictest holds.
     #[must_use]
@@ -122,8 +124,8 @@ where
 
     /// So many parts a batch, each fetched by one worker; a batch with fewer items has fewer.
     ///
-    /// By default parts are sized so that one is worth about 100 µs. The order and content of
-    /// batches do not depend on it.
+    /// At most 65,536. By default parts are sized so that one is worth about 100 µs. The order and
+    /// content of batches do not depend on it, unless a `get_many` draws from [`rng`](crate::rng).
     #[must_use]
     pub fn parts_per_batch(self, parts: usize) -> Self {
         self.with(|settings| settings.parts_per_batch = Some(parts))
@@ -133,6 +135,8 @@ where
     /// [`parts_per_batch`](Self::parts_per_batch) is given), instead of `get` for each item.
     ///
     /// For datasets that answer one large question sooner than many small ones, such as a data base.
+    /// During such a call [`context`](crate::context) knows no index and [`rng`](crate::rng) draws for
+    /// the call, not for an item, also inside a `get` that it calls: use [`rng_at`](crate::rng_at).
     #[must_use]
     pub fn batched(self) -> Self {
         self.with(|settings| settings.batched = true)
@@ -163,7 +167,7 @@ where
 
     /// Builds the loader as its own type. Fetches nothing and starts no thread.
     ///
-    /// The dataset's length is read once, here.
+    /// The dataset's length is read here, and by Burn's own `get_many`, which checks indices.
     ///
     /// # Errors
     ///

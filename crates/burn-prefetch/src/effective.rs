@@ -60,7 +60,7 @@ pub struct EffectiveConfig {
     pub parts_per_batch: Option<usize>,
     /// Whether items are fetched with `get_many`.
     pub batched: bool,
-    /// The number of the first epoch.
+    /// The number of the first epoch of the loader that was built, whatever has been iterated since.
     pub start_epoch: usize,
     /// What has no effect.
     pub ignored: Vec<Ignored>,

@@ -21,7 +21,8 @@ use crate::source::{PassSettings, Supply};
 /// seed, the epoch and the bounds of a slice alone.
 ///
 /// Dropping the last of a family joins its workers after the part each is in, for at most five
-/// seconds; dropped on one of its own workers, it lets them end by themselves.
+/// seconds; dropped on one of its own workers, it lets them end by themselves. An iterator that is
+/// leaked (`mem::forget`) keeps them.
 pub struct PrefetchDataLoader<O> {
     supply: Arc<dyn Supply<O>>,
     pool: Arc<Pool>,
@@ -84,6 +85,10 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
 
     /// A loader over the dataset's indices `start..end`, shuffled within themselves.
     ///
+    /// With `drop_last` a slice has a remainder of its own, and the bounds end where
+    /// [`num_items`](DataLoader::num_items) does: to slice all of the data, drop the remainder after
+    /// slicing, or slice the dataset.
+    ///
     /// # Errors
     ///
     /// When `start > end`, or `end` is beyond [`num_items`](DataLoader::num_items).
@@ -142,7 +147,11 @@ impl<O> fmt::Debug for PrefetchDataLoader<O> {
 
 impl<O: Send + 'static> DataLoader<O> for PrefetchDataLoader<O> {
     fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<O> + 'a> {
-        let epoch = self.next_epoch.fetch_add(1, Ordering::Relaxed);
+        let next = |epoch: usize| Some(epoch.saturating_add(1));
+        let counted = self
+            .next_epoch
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        let (Ok(epoch) | Err(epoch)) = counted;
         Box::new(self.iter_epoch(epoch))
     }
 
