@@ -344,3 +344,32 @@ fn a_panic_of_len_reaches_whoever_builds() {
         assert_eq!(text.downcast_ref(), Some(&"the index is not written yet"));
     });
 }
+
+/// Throws the next one when it is dropped.
+struct ThrowsAgain(u32);
+
+impl Drop for ThrowsAgain {
+    fn drop(&mut self) {
+        if self.0 > 0 {
+            panic_any(ThrowsAgain(self.0 - 1));
+        }
+    }
+}
+
+#[test]
+fn what_a_panic_throws_may_throw_again() {
+    for_each_worker_count(|workers| {
+        let data = Hooked::new(6, |index| {
+            if index == 2 {
+                panic_any(ThrowsAgain(3));
+            }
+        });
+        let loader = loader(workers).batch_size(2).build(data);
+        for _ in 0..2 {
+            let (before, error) = failed(loader.as_ref());
+            assert_eq!(before, [[0, 1]]);
+            assert!(matches!(cause(&error), LoadError::Panic { .. }));
+            assert_eq!(cause(&error).place().index, Some(2));
+        }
+    });
+}

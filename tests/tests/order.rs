@@ -332,3 +332,50 @@ fn a_dataset_may_be_shared() {
         assert_eq!(pass(loader.as_ref()), chunks(9, 2));
     });
 }
+
+/// Items are what a call of `get_many` draws.
+struct DrawsForTheCall;
+
+impl Dataset<u64> for DrawsForTheCall {
+    fn get(&self, _: usize) -> Result<u64, DatasetError> {
+        unreachable!("the loader fetches with get_many")
+    }
+
+    fn get_many(&self, indexes: Vec<usize>) -> Result<Vec<u64>, DatasetError> {
+        Ok(indexes.iter().map(|_| rng().next_u64()).collect())
+    }
+
+    fn len(&self) -> usize {
+        64
+    }
+}
+
+#[test]
+fn the_parts_of_a_batch_draw_other_numbers_and_the_same_for_any_workers() {
+    guarded(|| {
+        let drawn = |workers, parts| {
+            let builder = DataLoaderBuilder::new(Collect).batch_size(16).shuffle(4);
+            let builder = builder
+                .num_workers(workers)
+                .batched()
+                .parts_per_batch(parts);
+            let batches = builder.build(DrawsForTheCall);
+            let drawn: Vec<Vec<u64>> = batches.iter().map(Result::unwrap).collect();
+            drawn.concat()
+        };
+        for parts in [1, 4, 16] {
+            let inline: Vec<u64> = drawn(0, parts);
+            let mut distinct = inline.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            assert_eq!(distinct.len(), 64, "{parts} parts");
+            for workers in WORKERS {
+                assert_eq!(
+                    drawn(workers, parts),
+                    inline,
+                    "{workers} workers, {parts} parts"
+                );
+            }
+        }
+    });
+}
