@@ -163,11 +163,11 @@ impl Settings {
             let inline = "with 0 workers a batch is made when next() asks for it".to_owned();
             note("prefetch_factor", factor, inline.clone());
             note("prefetch", total, inline);
-            let none = "with 0 workers there is no thread to keep".to_owned();
+            let threadless = "with 0 workers there is no thread to keep".to_owned();
             note(
                 "persistent_workers",
                 self.persistent_workers.map(|on| on.to_string()),
-                none,
+                threadless,
             );
             return ignored;
         }
