@@ -318,15 +318,21 @@ impl<S: Source> Feed<S> {
 impl<S: Source> Serve for Feed<S> {
     fn serve(&self, hand: &Hand<'_>) -> bool {
         let mut served = false;
-        self.hands.fetch_add(1, SeqCst);
-        while self.serve_while_there_is_work(hand) {
-            served = true;
-            if !self.place_comes_soon(hand) {
-                break;
+        loop {
+            let returned = self.returned.load(SeqCst);
+            self.hands.fetch_add(1, SeqCst);
+            while self.serve_while_there_is_work(hand) {
+                served = true;
+                if !self.place_comes_soon(hand) {
+                    break;
+                }
+            }
+            self.hands.fetch_sub(1, SeqCst);
+            // Of a place freed before this the reader may have told nobody, for here was a hand.
+            if served || self.returned.load(SeqCst) == returned {
+                return served;
             }
         }
-        self.hands.fetch_sub(1, SeqCst);
-        served
     }
 
     fn waiting_since(&self) -> usize {

@@ -130,7 +130,7 @@ impl Moment {
         Self(std::time::Instant::now())
     }
 
-    /// Under the model checker there is no machine to depend on: whatever is measured took as long.
+    /// Under the model checker there is no machine to depend on.
     #[cfg(shuttle)]
     pub(crate) fn now() -> Self {
         Self()
@@ -141,8 +141,11 @@ impl Moment {
         self.0.elapsed()
     }
 
+    /// No time or a millisecond: the model checker decides.
     #[cfg(shuttle)]
     pub(crate) fn elapsed(self) -> Duration {
-        Duration::from_millis(1)
+        use shuttle::rand::Rng;
+        let long = shuttle::rand::thread_rng().gen_bool(0.5);
+        Duration::from_millis(u64::from(long))
     }
 }

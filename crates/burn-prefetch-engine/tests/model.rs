@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use burn_prefetch_engine::{Lifetime, LoadError};
 use doubles::{Loader, Numbers};
-use shuttle::sync::Mutex;
 use shuttle::sync::mpsc::channel;
+use shuttle::sync::{Condvar, Mutex};
 
 /// How many schedules of each scenario; `MODEL_ITERATIONS` sets another number.
 fn iterations() -> usize {
@@ -68,6 +68,31 @@ fn a_reader_dropped_early_leaves_the_next_pass_whole() {
         let loader = Loader::new(Numbers::new(), 2, (6, 2)).ahead(2).parts(2);
         assert_eq!(loader.iter().take(1).count(), 1);
         drained(&loader);
+    });
+}
+
+#[test]
+fn a_reader_that_stops_finds_its_window_full() {
+    check(|| {
+        let started = Arc::new((Mutex::new(0), Condvar::new()));
+        let count = Arc::clone(&started);
+        let source = Numbers::fetching(move |_| {
+            *count.0.lock().unwrap() += 1;
+            count.1.notify_one();
+            Ok(())
+        });
+        let loader = Loader::new(source, 1, (6, 1)).ahead(2);
+        let mut pass = loader.iter();
+        for returned in 1..=3 {
+            assert!(pass.next().is_some());
+            let all = started.0.lock().unwrap();
+            drop(
+                started
+                    .1
+                    .wait_while(all, |all| *all < returned + 2)
+                    .unwrap(),
+            );
+        }
     });
 }
 
