@@ -303,6 +303,17 @@ impl<S: Source> Feed<S> {
         served
     }
 
+    fn serve_while_places_come(&self, hand: &Hand<'_>) -> bool {
+        let mut served = false;
+        while self.serve_while_there_is_work(hand) {
+            served = true;
+            if !self.place_comes_soon(hand) {
+                break;
+            }
+        }
+        served
+    }
+
     /// Whether the reader frees a place within microseconds, when that is likely and no other hand
     /// is there to fill it.
     fn place_comes_soon(&self, hand: &Hand<'_>) -> bool {
@@ -321,12 +332,7 @@ impl<S: Source> Serve for Feed<S> {
         loop {
             let returned = self.returned.load(SeqCst);
             self.hands.fetch_add(1, SeqCst);
-            while self.serve_while_there_is_work(hand) {
-                served = true;
-                if !self.place_comes_soon(hand) {
-                    break;
-                }
-            }
+            served |= self.serve_while_places_come(hand);
             self.hands.fetch_sub(1, SeqCst);
             // Of a place freed before this the reader may have told nobody, for here was a hand.
             if served || self.returned.load(SeqCst) == returned {

@@ -5,10 +5,36 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::bail;
-use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use crate::data::Source;
+use crate::number::{positive, within};
+
+/// 3 GB of pixels.
+const MOST_IMAGES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999_999);
+/// Under ResNet-8 each of some ten layers keeps half a gigabyte for that many pictures.
+const MOST_IN_A_BATCH: NonZeroUsize = NonZeroUsize::MIN.saturating_add(8_191);
+/// What the loader takes.
+const MOST_WORKERS: u16 = 1_024;
+const MOST_STEPS: u32 = 1_000_000;
+/// A minute.
+const MOST_STEP_MS: u64 = 60_000;
+const MOST_EPOCHS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
+const MOST_AHEAD: usize = 65_536;
+
+const EXAMPLES: &str = "\
+Examples:
+  resnet-cifar                                     compare the loaders on drawn pictures
+  resnet-cifar --step-ms 5 --workers 4             the same, as a fast device would see them
+  resnet-cifar --data cifar-10-batches-bin --json rows.json
+                                                   on CIFAR-10, and keep the figures
+  resnet-cifar train --data cifar-10-batches-bin --model resnet20 --epochs 10
+                                                   train, with the test accuracy of each epoch
+  resnet-cifar train --workers 4 --prefetch 3      train with at most three batches in memory
+
+The table and the lines of each epoch go to standard output; bars, notes and errors to standard
+error. CIFAR's binary files: https://www.cs.toronto.edu/~kriz/cifar.html";
 
 /// Train a small residual network on CIFAR with burn-prefetch, and measure it beside Burn's own
 /// data loader.
@@ -16,7 +42,7 @@ use crate::data::Source;
 /// Without a command it runs `compare`: the same training four times, each in its own process,
 /// once with Burn's loader and three times with burn-prefetch, and prints one table.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true)]
+#[command(version, args_conflicts_with_subcommands = true, after_long_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -27,8 +53,10 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Compare Burn's loader with burn-prefetch on the same training (what a bare run does).
+    #[command(after_long_help = EXAMPLES)]
     Compare(CompareArgs),
     /// Train for some epochs and report the accuracy on held-out pictures.
+    #[command(after_long_help = EXAMPLES)]
     Train(TrainArgs),
     /// One row of `compare`, printed as one JSON object.
     #[command(hide = true)]
@@ -41,23 +69,49 @@ pub(crate) struct Setup {
     /// A folder with CIFAR-10 or CIFAR-100 binary files, or `shapes`: drawn pictures of ten shapes.
     #[arg(long, value_name = "DIR|shapes", default_value = "shapes")]
     pub(crate) data: Source,
-    /// How many training pictures `shapes` draws; `train` tests on an eighth as many others.
-    #[arg(long, value_name = "N", default_value = "8192")]
+    /// How many training pictures `shapes` draws, 1 to 1,000,000; `train` tests on an eighth as
+    /// many others.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "8192",
+        allow_negative_numbers = true
+    )]
+    #[arg(value_parser = within(NonZeroUsize::MIN..=MOST_IMAGES))]
     pub(crate) images: NonZeroUsize,
     /// The network: He et al. 2015, section 4.2, with 6n + 2 layers.
     #[arg(long, value_enum, default_value_t = Architecture::Resnet8)]
     pub(crate) model: Architecture,
-    /// Pictures in a batch.
-    #[arg(long, value_name = "N", default_value = "64")]
+    /// Pictures in a batch, 1 to 8,192.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "64",
+        allow_negative_numbers = true
+    )]
+    #[arg(value_parser = within(NonZeroUsize::MIN..=MOST_IN_A_BATCH))]
     pub(crate) batch_size: NonZeroUsize,
-    /// Worker threads of the loader; 0 loads on the training thread.
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    #[arg(value_parser = value_parser!(u16).range(..=256))]
+    /// Worker threads of the loader, 0 to 1,024; 0 loads on the training thread, and no batch is
+    /// made ahead.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 2,
+        allow_negative_numbers = true
+    )]
+    #[arg(value_parser = within(0..=MOST_WORKERS))]
     pub(crate) workers: u16,
-    /// Seed of the weights, the order, the augmentation and the drawn pictures.
-    #[arg(long, value_name = "SEED", default_value_t = 42)]
+    /// Seed of the weights, the order, the augmentation and the drawn pictures, 0 to
+    /// 18,446,744,073,709,551,615.
+    #[arg(
+        long,
+        value_name = "SEED",
+        default_value_t = 42,
+        allow_negative_numbers = true
+    )]
+    #[arg(value_parser = within(0..=u64::MAX))]
     pub(crate) seed: u64,
-    /// Learning rate of SGD (momentum 0.9, weight decay 1e-4).
+    /// Learning rate of SGD (momentum 0.9, weight decay 1e-4), above 0.
     #[arg(
         long,
         value_name = "RATE",
@@ -73,12 +127,20 @@ pub(crate) struct Setup {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) setup: Setup,
-    /// Training steps of each contender; the first fifth (at most 5) is warm-up and not measured.
-    #[arg(long, value_name = "N", default_value_t = 32)]
-    #[arg(value_parser = value_parser!(u32).range(2..))]
+    /// Training steps of each contender, 2 to 1,000,000; the first fifth (at most 5) is warm-up and
+    /// not measured.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 32,
+        allow_negative_numbers = true
+    )]
+    #[arg(value_parser = within(2..=MOST_STEPS))]
     pub(crate) steps: u32,
-    /// Wait T milliseconds instead of training: what a fast device sees ("simulated step").
-    #[arg(long, value_name = "T")]
+    /// Wait T milliseconds, 0 to 60,000, instead of training: what a fast device sees ("simulated
+    /// step").
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    #[arg(value_parser = within(0..=MOST_STEP_MS))]
     pub(crate) step_ms: Option<u64>,
 }
 
@@ -87,12 +149,17 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
     /// Also write the rows to FILE, as a JSON list (bytes, seconds, shares from 0 to 1).
+    ///
+    /// A plain file is replaced when all rows are there; a link, pipe or device is written through.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ContenderArgs {
+    /// End as soon as standard input ends: a parent that is gone needs no row.
+    #[arg(long)]
+    pub(crate) with_parent: bool,
     #[command(flatten)]
     pub(crate) run: RunArgs,
     #[command(flatten)]
@@ -103,9 +170,15 @@ pub(crate) struct ContenderArgs {
 pub(crate) struct TrainArgs {
     #[command(flatten)]
     pub(crate) setup: Setup,
-    /// Passes over the training pictures; the learning rate falls to a tenth at 1/2 and at 3/4 of
-    /// all steps.
-    #[arg(long, value_name = "N", default_value = "2")]
+    /// Passes over the training pictures, 1 to 10,000; the learning rate falls to a tenth at 1/2
+    /// and at 3/4 of all steps.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "2",
+        allow_negative_numbers = true
+    )]
+    #[arg(value_parser = within(NonZeroUsize::MIN..=MOST_EPOCHS))]
     pub(crate) epochs: NonZeroUsize,
     #[command(flatten)]
     pub(crate) loader: LoaderArgs,
@@ -117,12 +190,15 @@ pub(crate) struct LoaderArgs {
     /// The loader to use.
     #[arg(long, value_enum, default_value_t = LoaderKind::Prefetch)]
     pub(crate) loader: LoaderKind,
-    /// Batches alive for each worker (burn-prefetch only; learned as it runs where nothing is
-    /// given).
-    #[arg(long, value_name = "N")]
+    /// Batches alive for each worker, 0 to 65,536 (burn-prefetch only; learned as it runs where
+    /// nothing is given).
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = within(0..=MOST_AHEAD))]
     pub(crate) prefetch_factor: Option<usize>,
-    /// Batches alive in total (burn-prefetch only).
-    #[arg(long, value_name = "N")]
+    /// Batches alive in total, 0 to 65,536 (burn-prefetch only); 0 makes each when it is asked for.
+    /// The stricter of the two wins.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = within(0..=MOST_AHEAD))]
     pub(crate) prefetch: Option<usize>,
 }
 
@@ -226,15 +302,6 @@ impl RunArgs {
     }
 }
 
-fn positive(text: &str) -> Result<f64, String> {
-    let rate: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    if rate.is_finite() && rate > 0.0 {
-        Ok(rate)
-    } else {
-        Err("must be a number above 0".to_owned())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
@@ -283,6 +350,65 @@ mod tests {
         };
         assert_eq!(format!("{:?}", child.run), format!("{parent:?}"));
         assert_eq!(format!("{:?}", child.loader), format!("{loader:?}"));
+    }
+
+    /// The flag and the help of every number that a command takes.
+    fn numbers(command: &str) -> Vec<(String, String)> {
+        let cli = Cli::command();
+        let args = cli.find_subcommand(command).unwrap().get_arguments();
+        let numeric = args.filter(|arg| {
+            let names = arg.get_value_names().unwrap_or_default();
+            let name = names.first().map_or("", |name| name.as_str());
+            ["N", "T", "SEED", "RATE"].contains(&name)
+        });
+        let described = numeric.map(|arg| {
+            let flag = format!("--{}", arg.get_long().unwrap());
+            (flag, arg.get_help().unwrap().to_string())
+        });
+        described.collect()
+    }
+
+    #[test]
+    fn a_number_beyond_reason_is_refused_by_name_with_the_range_that_help_gives() {
+        for (command, count) in [("compare", 7), ("train", 8), ("contender", 9)] {
+            let numbers = numbers(command);
+            assert_eq!(numbers.len(), count, "{numbers:?}");
+            for (flag, help) in &numbers {
+                let check = |value| check_refusal([command, flag, value], help);
+                ["-1", "1e999", "many"].into_iter().for_each(check);
+            }
+        }
+    }
+
+    fn check_refusal([command, flag, value]: [&str; 3], help: &str) {
+        let line = ["resnet-cifar", command, flag, value];
+        let said = Cli::try_parse_from(line).unwrap_err().to_string();
+        let sentence = said.lines().next().unwrap();
+        let named = format!("'{value}' for '{flag}");
+        assert!(sentence.contains(&named), "{said}");
+        let range = match sentence.split_once("choose a whole number from ") {
+            Some((_, range)) => range,
+            None => "above 0",
+        };
+        let help = help.replace(',', "");
+        assert!(help.contains(range), "{flag}: {range}: {help}");
+    }
+
+    #[test]
+    fn the_highest_number_of_a_range_is_taken_and_the_next_is_not() {
+        for (flag, highest) in [
+            ("--images", 1_000_000_u64),
+            ("--batch-size", 8_192),
+            ("--workers", 1_024),
+            ("--steps", 1_000_000),
+            ("--step-ms", 60_000),
+        ] {
+            let read = |number: u64| {
+                let number = number.to_string();
+                Cli::try_parse_from(["resnet-cifar", flag, &number]).is_ok()
+            };
+            assert!(read(highest) && !read(highest + 1), "{flag}");
+        }
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! One function that gives a loader, Burn's or ours; nothing after it can tell which.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use burn::data::dataloader::DataLoader;
 use burn::tensor::Device;
+use burn_prefetch::EffectiveConfig;
 
 use crate::batch::{CifarBatch, CifarBatcher, CifarDataset};
 use crate::cli::{LoaderArgs, LoaderKind, Setup};
@@ -62,7 +64,9 @@ impl Feed<'_> {
         if let Some(total) = args.prefetch {
             builder = builder.prefetch(total);
         }
-        Ok(Arc::new(builder.try_build(self.dataset(true))?))
+        let loader = builder.try_build(self.dataset(true))?;
+        notes(&loader.effective_config(), &mut io::stderr().lock());
+        Ok(Arc::new(loader))
     }
 
     fn batcher(&self) -> CifarBatcher {
@@ -81,6 +85,16 @@ impl Feed<'_> {
     }
 }
 
+/// Says which flags have no effect, one a line.
+fn notes(config: &EffectiveConfig, out: &mut impl Write) {
+    for ignored in &config.ignored {
+        let flag = ignored.setting.replace('_', "-");
+        let (value, why) = (&ignored.value, &ignored.why);
+        // With stderr gone there is nobody left to tell, and the training goes on without.
+        let _ = writeln!(out, "note: --{flag} {value} has no effect: {why}");
+    }
+}
+
 /// The most batches that may be alive under these settings; `None` where the user gave no bound,
 /// or has none to give.
 pub(crate) fn bound(args: &LoaderArgs, workers: u16) -> Option<usize> {
@@ -91,7 +105,7 @@ pub(crate) fn bound(args: &LoaderArgs, workers: u16) -> Option<usize> {
     let by_factor = args
         .prefetch_factor
         .filter(|_| workers > 0)
-        .map(|factor| (workers * factor).max(1));
+        .map(|factor| workers.saturating_mul(factor).max(1));
     match (by_factor, args.prefetch) {
         (Some(factor), Some(total)) => Some(factor.min(total.max(1))),
         (Some(factor), None) => Some(factor),
@@ -127,6 +141,7 @@ mod tests {
         assert_eq!(bound_of(Some(1), Some(3), 2), Some(2));
         assert_eq!(bound_of(None, Some(0), 2), Some(1));
         assert_eq!(bound_of(Some(0), None, 2), Some(1));
+        assert_eq!(bound_of(Some(usize::MAX), None, 2), Some(usize::MAX));
         assert_eq!(bound_of(None, None, 2), None);
     }
 

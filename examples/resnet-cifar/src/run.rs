@@ -14,6 +14,7 @@ use crate::checksum::Checksum;
 use crate::cli::{ContenderArgs, LoaderArgs, LoaderKind, RunArgs};
 use crate::data::{self, Pictures, Split};
 use crate::gauge::Gauge;
+use crate::lifeline;
 use crate::loader::{self, Feed};
 use crate::memory::Baseline;
 use crate::meter::{self, Sample};
@@ -71,6 +72,9 @@ struct Course {
 /// Runs one contender in this process and prints its row as one JSON object.
 pub(crate) fn contender(args: &ContenderArgs) -> anyhow::Result<()> {
     args.loader.check()?;
+    if args.with_parent {
+        lifeline::hold()?;
+    }
     let row = measure(&args.run, &args.loader)?;
     let json = serde_json::to_string(&row).context("cannot write the row as JSON")?;
     writeln!(io::stdout().lock(), "{json}").context("cannot print the row")
@@ -82,7 +86,7 @@ fn measure(run: &RunArgs, args: &LoaderArgs) -> anyhow::Result<Row> {
     let device = Device::flex().autodiff();
     let (mut step, baseline) = Baseline::of(|| match run.step_ms {
         Some(wait) => Step::Simulated(Duration::from_millis(wait)),
-        None => Step::Train(Box::new(Trainer::new(setup, pictures.classes, &device))),
+        None => Step::Train(Box::new(Trainer::new(setup, &pictures, &device))),
     });
     let gauge = Gauge::new(setup.batch_size.get());
     let feed = Feed {

@@ -12,7 +12,7 @@ use burn::tensor::{Device, Int, Tensor};
 
 use crate::batch::CifarBatch;
 use crate::cli::Setup;
-use crate::data::{CHANNELS, SIDE};
+use crate::data::{CHANNELS, Pictures, SIDE};
 use crate::model::ResNet;
 
 /// What a contender does with each batch.
@@ -57,8 +57,10 @@ impl Trainer {
     ///
     /// Before that, one step of a twin on a blank batch brings everything that a training needs
     /// into memory, so that what comes on top of it is the loader's.
-    pub(crate) fn new(setup: &Setup, classes: usize, device: &Device) -> Self {
-        let count = setup.batch_size.get();
+    pub(crate) fn new(setup: &Setup, pictures: &Pictures, device: &Device) -> Self {
+        let classes = pictures.classes;
+        // No batch has more than all pictures.
+        let count = setup.batch_size.get().min(pictures.len().max(1));
         let images = Tensor::zeros([count, CHANNELS, SIDE, SIDE], device);
         let mut twin = Self::untrained(setup, classes, device);
         let (_, grads) = twin.backward(images, Tensor::zeros([count], device));

@@ -36,7 +36,7 @@ pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
     );
     let train_batches = batches(setup, &pictures, &device, Some(&args.loader))?;
     let test_batches = batches(setup, &test, &device.clone().inner(), None)?;
-    let mut trainer = Trainer::new(setup, pictures.classes, &device);
+    let mut trainer = Trainer::new(setup, &pictures, &device);
     let steps = pictures.len().div_ceil(setup.batch_size.get()) * args.epochs.get();
     let mut schedule = Schedule {
         base: setup.lr,

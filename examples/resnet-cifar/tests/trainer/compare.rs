@@ -1,6 +1,7 @@
 //! `compare` end to end: what it prints, what it writes, and that its figures keep their promises.
 
 use std::io::{self, Write as _};
+use std::process::{Command, Stdio};
 use std::{env, fs};
 
 use crate::support::{count, trainer};
@@ -101,6 +102,23 @@ fn on_drawn_shapes_ours_stays_within_its_bound_and_below_burns_memory() {
         assert!(row["data"].as_str().unwrap().contains("drawn"));
         assert!(text.contains(row["name"].as_str().unwrap()));
     }
+}
+
+#[test]
+fn the_file_is_written_though_nobody_reads_the_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("rows.json");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_resnet-cifar"))
+        .args(["--images", "64", "--steps", "2", "--step-ms", "0", "--json"])
+        .arg(&file)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let rows: Vec<Value> = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(rows.len(), 4);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod compare;
+mod ending;
 mod order;
 mod refusals;
 mod support;

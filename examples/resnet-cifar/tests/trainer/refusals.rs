@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{PICTURE, trainer};
+use crate::support::{PICTURE, contender, count, trainer};
 
 /// Runs a comparison on a folder with these files and returns what it says.
 fn refusal(files: &[(&str, Vec<u8>)]) -> String {
@@ -74,17 +74,53 @@ fn a_folder_that_is_not_there() {
 fn settings_that_mean_nothing() {
     for args in [
         ["--batch-size", "0"],
+        ["--batch-size", "99999999999"],
         ["--workers", "100000"],
+        ["--workers", "-1"],
         ["--steps", "1"],
+        ["--step-ms", "18446744073709551615"],
         ["--lr", "-1"],
         ["--images", "0"],
+        ["--images", "99999999999999"],
+        ["--seed", "-1"],
         ["--model", "resnet7"],
     ] {
         let output = trainer(&args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         let text = String::from_utf8(output.stderr).unwrap();
-        assert!(text.contains(args[0]), "{text}");
+        let value = format!("'{}' for '{}", args[1], args[0]);
+        assert!(text.contains(&value), "{text}");
     }
+}
+
+#[test]
+fn the_largest_batch_of_few_pictures_needs_their_memory_only() {
+    let row = contender(&["--images", "16", "--batch-size", "8192", "--steps", "2"]);
+    assert_eq!(count(&row, "batch_size"), 8192);
+    let peak = count(&row, "peak_batch_bytes");
+    assert!(peak < 10 << 20, "{peak} bytes");
+}
+
+#[test]
+fn a_prefetch_setting_without_effect_is_named() {
+    let few = ["train", "--images", "16", "--epochs", "1"];
+    let notes = |more: &[&str]| {
+        let output = trainer(&[&few, more].concat());
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let text = notes(&["--workers", "0", "--prefetch", "3"]);
+    assert!(
+        text.starts_with("note: --prefetch 3 has no effect: "),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 1, "{text}");
+    let text = notes(&["--prefetch-factor", "2", "--prefetch", "3"]);
+    assert!(
+        text.starts_with("note: --prefetch-factor 2 has no effect: "),
+        "{text}"
+    );
+    assert_eq!(notes(&["--prefetch", "3"]), "");
 }
 
 #[test]

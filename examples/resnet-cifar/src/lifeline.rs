@@ -1,0 +1,36 @@
+//! A child process that ends when its parent does.
+//!
+//! The parent holds one end of a pipe and never writes; however it ends, the system closes that
+//! end, and the child reads the end of its standard input.
+
+use std::io;
+use std::process::{self, Child, Command, Output, Stdio};
+use std::thread;
+
+use anyhow::Context as _;
+
+/// Ends this process as soon as its standard input ends.
+pub(crate) fn hold() -> anyhow::Result<()> {
+    thread::Builder::new()
+        .name("lifeline".to_owned())
+        .spawn(|| {
+            // An input that cannot be read tells nothing of the parent: it counts as gone.
+            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            process::exit(1)
+        })
+        .context("cannot start the thread that watches standard input")?;
+    Ok(())
+}
+
+/// Runs a child that [`hold`]s to its end, and collects what it prints.
+pub(crate) fn output(command: &mut Command) -> io::Result<Output> {
+    let mut child: Child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    // Waiting would close the pipe first, were it still the child's.
+    let pipe = child.stdin.take();
+    let output = child.wait_with_output();
+    drop(pipe);
+    output
+}

@@ -1,0 +1,73 @@
+//! A comparison that is killed leaves no process and no file behind.
+#![cfg(unix)]
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::PICTURE;
+
+/// Far more than anything here takes.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What `work` gives; a work that never ends is a failed test, not a hanging one.
+fn in_time<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, receiver) = mpsc::channel();
+    thread::Builder::new()
+        .spawn(move || sender.send(work()))
+        .unwrap();
+    receiver.recv_timeout(PATIENCE).expect(what)
+}
+
+fn pipe(place: PathBuf) -> PathBuf {
+    let made = Command::new("mkfifo").arg(&place).status().unwrap();
+    assert!(made.success());
+    place
+}
+
+/// Opening a pipe returns as soon as somebody reads it.
+fn open(pipe: &Path) -> File {
+    let pipe = pipe.to_owned();
+    in_time("nobody reads the data", move || {
+        OpenOptions::new().write(true).open(pipe).unwrap()
+    })
+}
+
+#[test]
+fn a_killed_comparison_takes_its_child_with_it() {
+    let data = tempfile::tempdir().unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let batches = [1, 2].map(|n| pipe(data.path().join(format!("data_batch_{n}.bin"))));
+    let mut parent = Command::new(env!("CARGO_BIN_EXE_resnet-cifar"))
+        .args(["compare", "--data"])
+        .arg(data.path())
+        .arg("--json")
+        .arg(out.path().join("rows.json"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The parent reads both files to their ends, so the next reader of the first is its child; that
+    // waits for more than the nothing it is given.
+    for batch in &batches {
+        open(batch).write_all(&[0; 1 + PICTURE]).unwrap();
+    }
+    let kept_open = open(&batches[0]);
+    assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
+    let mut stderr = parent.stderr.take().unwrap();
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    // The child has the same stderr, which ends with the last who has it.
+    let said = in_time("the child lives on", move || {
+        let mut text = String::new();
+        stderr.read_to_string(&mut text).map(|_| text).unwrap()
+    });
+    assert_eq!(said, "");
+    drop(kept_open);
+    assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
+}
