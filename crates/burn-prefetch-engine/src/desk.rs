@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use crate::assembly::{Assembly, Failure, Finished};
 use crate::cost::{Ahead, Costs, Parts};
-use crate::error::LoadError;
 use crate::plan::EpochPlan;
 use crate::ring::Ring;
-use crate::source::Source;
+use crate::source::{Outcome, Source};
 use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::window::Window;
 
@@ -23,9 +22,6 @@ pub struct Limits {
     /// The parts of a batch.
     pub parts: Parts,
 }
-
-/// A finished batch, or why there is none.
-pub(crate) type Outcome<S> = Result<<S as Source>::Batch, LoadError>;
 
 /// Permission to fetch one part of one batch.
 #[derive(Debug)]

@@ -1,33 +1,18 @@
-//! One pass as the workers see it: its state behind a lock, and the road of a part through user code.
+//! One pass as reader and workers share it: the desk behind a lock, and who is told when it changes.
 
 use std::collections::VecDeque;
-use std::ops::Range;
-use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
-use crate::assembly::{Failure, Finished, Pieces};
-use crate::context::{FetchContext, Scope};
-use crate::desk::{Claim, Desk, Limits, Outcome, Returned, Took};
-use crate::error::{LoadError, Place, Stage};
+use crate::assembly::{Finished, Pieces};
+use crate::desk::{Claim, Desk, Limits, Returned, Took};
+use crate::job::Job;
 use crate::plan::EpochPlan;
 use crate::pool::{Hand, Serve};
-use crate::seed::Domain;
-use crate::source::{Part, Source};
+use crate::source::{Outcome, Source};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use crate::sync::{Condvar, Moment, Mutex, came_true_soon};
-use crate::unwind::{dispose, guard};
-
-/// What a pass is made from: whose data, in which order, under which seed.
-#[derive(Debug)]
-pub struct Job<S> {
-    /// The user's side.
-    pub source: Arc<S>,
-    /// The epoch.
-    pub plan: EpochPlan,
-    /// The seed of the random numbers that user code draws.
-    pub seed: u64,
-}
+use crate::unwind::dispose;
 
 /// What the reader and the workers of one pass share.
 pub(crate) struct Feed<S: Source> {
@@ -142,7 +127,7 @@ impl<S: Source> Feed<S> {
             ..
         } = claim;
         let begun = measured.then(Moment::now);
-        let failure = self.fetch((number, &within), &mut piece, hand);
+        let failure = self.job.fetch((number, &within), &mut piece, hand.worker);
         let fetch = begun.map(|begun| (within.len(), begun.elapsed()));
         let took = Took {
             fetch,
@@ -187,7 +172,7 @@ impl<S: Source> Feed<S> {
         }
         let number = finished.number;
         let begun = measured.then(Moment::now);
-        let outcome = self.assemble(finished, hand);
+        let outcome = self.job.assemble(finished, hand.worker);
         took.assembly = begun.filter(|_| outcome.is_ok()).map(Moment::elapsed);
 
         let mut desk = self.desk.lock();
@@ -209,88 +194,6 @@ impl<S: Source> Feed<S> {
         next
     }
 
-    fn fetch(
-        &self,
-        (number, within): (usize, &Range<usize>),
-        piece: &mut S::Piece,
-        hand: &Hand<'_>,
-    ) -> Option<Failure> {
-        let plan = &self.job.plan;
-        let batch = plan.batch(number);
-        let mut part = Part::new(plan, &batch, within);
-        let together = (Domain::FetchMany, batch.start + within.start);
-        let scope = Scope::enter(self.context(number, hand), self.job.seed, together);
-        let outcome = guard(|| self.job.source.fetch(piece, &mut part));
-        drop(scope);
-        if let Ok(Ok(())) = outcome {
-            return None;
-        }
-        let offset = part.offset(within);
-        let at = Place {
-            stage: Stage::Fetch,
-            epoch: plan.epoch(),
-            batch: number,
-            index: part.index(),
-            indices: part.into_asked(),
-            worker: hand.worker,
-        };
-        let error = match outcome {
-            Ok(Ok(())) => return None,
-            Ok(Err(error)) => error.at(at),
-            Err(message) => LoadError::Panic { at, message },
-        };
-        Some(Failure { offset, error })
-    }
-
-    fn assemble(&self, finished: Finished<S::Piece>, hand: &Hand<'_>) -> Outcome<S> {
-        let Finished {
-            number,
-            pieces,
-            failure,
-        } = finished;
-        if let Some(error) = failure {
-            pieces.into_iter().for_each(dispose);
-            return Err(error);
-        }
-        let scope = Scope::enter(
-            self.context(number, hand),
-            self.job.seed,
-            (Domain::Assemble, number),
-        );
-        let outcome = guard(|| self.job.source.assemble(pieces));
-        drop(scope);
-        let at = |stage| Place {
-            stage,
-            epoch: self.job.plan.epoch(),
-            batch: number,
-            index: None,
-            indices: Vec::new(),
-            worker: hand.worker,
-        };
-        match outcome {
-            Ok(Ok(batch)) => Ok(batch),
-            Ok(Err(source)) => Err(LoadError::Upload {
-                at: at(Stage::Upload),
-                source,
-            }),
-            Err(message) => Err(LoadError::Panic {
-                at: at(Stage::Assemble),
-                message,
-            }),
-        }
-    }
-
-    fn context(&self, number: usize, hand: &Hand<'_>) -> FetchContext {
-        FetchContext {
-            epoch: self.job.plan.epoch(),
-            batch: number,
-            index: None,
-            worker: hand.worker,
-        }
-    }
-}
-
-impl<S: Source> Feed<S> {
     fn serve_while_there_is_work(&self, hand: &Hand<'_>) -> bool {
         let mut next = self.claim(&mut self.desk.lock());
         let served = next.is_some();

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::desk::{Limits, Outcome};
+use crate::desk::Limits;
 use crate::error::LoadError;
-use crate::feed::{Feed, Job};
+use crate::feed::Feed;
+use crate::job::Job;
 use crate::pool::{Pool, Registration, Serve, current_worker};
-use crate::source::Source;
+use crate::source::{Outcome, Source};
 use crate::unwind::dispose;
 
 /// With so many batches at hand, and cheap ones, workers are woken for several places at once.

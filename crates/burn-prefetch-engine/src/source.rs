@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::assembly::Pieces;
 use crate::context::Scope;
-use crate::error::{BoxError, FetchError};
+use crate::error::{BoxError, FetchError, LoadError};
 use crate::plan::EpochPlan;
 
 /// The user's side of a loader, in the two steps that workers run.
@@ -43,6 +43,9 @@ pub trait Source: Send + Sync + 'static {
         0
     }
 }
+
+/// A finished batch, or why there is none.
+pub(crate) type Outcome<S> = Result<<S as Source>::Batch, LoadError>;
 
 /// The positions that one part fetches, and which of them is being fetched.
 ///

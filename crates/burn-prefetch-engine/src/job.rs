@@ -1,0 +1,107 @@
+//! What a pass is made from, and the one place where its user's code is called.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::assembly::{Failure, Finished};
+use crate::context::{FetchContext, Scope};
+use crate::error::{LoadError, Place, Stage};
+use crate::plan::EpochPlan;
+use crate::seed::Domain;
+use crate::source::{Outcome, Part, Source};
+use crate::unwind::{dispose, guard};
+
+/// Whose data, in which order, under which seed.
+#[derive(Debug)]
+pub struct Job<S> {
+    /// The user's side.
+    pub source: Arc<S>,
+    /// The epoch.
+    pub plan: EpochPlan,
+    /// The seed of the random numbers that user code draws.
+    pub seed: u64,
+}
+
+impl<S: Source> Job<S> {
+    /// Fetches one part, `within` the offsets of its batch, into its piece.
+    pub(crate) fn fetch(
+        &self,
+        (number, within): (usize, &Range<usize>),
+        piece: &mut S::Piece,
+        worker: Option<usize>,
+    ) -> Option<Failure> {
+        let batch = self.plan.batch(number);
+        let mut part = Part::new(&self.plan, &batch, within);
+        let together = (Domain::FetchMany, batch.start + within.start);
+        let scope = Scope::enter(self.context(number, worker), self.seed, together);
+        let outcome = guard(|| self.source.fetch(piece, &mut part));
+        drop(scope);
+        if let Ok(Ok(())) = outcome {
+            return None;
+        }
+        let offset = part.offset(within);
+        let at = Place {
+            index: part.index(),
+            indices: part.into_asked(),
+            ..self.place(Stage::Fetch, number, worker)
+        };
+        let error = match outcome {
+            Ok(Ok(())) => return None,
+            Ok(Err(error)) => error.at(at),
+            Err(message) => LoadError::Panic { at, message },
+        };
+        Some(Failure { offset, error })
+    }
+
+    /// Makes the batch of its pieces, unless a part of it has failed.
+    pub(crate) fn assemble(
+        &self,
+        finished: Finished<S::Piece>,
+        worker: Option<usize>,
+    ) -> Outcome<S> {
+        let Finished {
+            number,
+            pieces,
+            failure,
+        } = finished;
+        if let Some(error) = failure {
+            pieces.into_iter().for_each(dispose);
+            return Err(error);
+        }
+        let alone = (Domain::Assemble, number);
+        let scope = Scope::enter(self.context(number, worker), self.seed, alone);
+        let outcome = guard(|| self.source.assemble(pieces));
+        drop(scope);
+        match outcome {
+            Ok(Ok(batch)) => Ok(batch),
+            Ok(Err(source)) => {
+                let at = self.place(Stage::Upload, number, worker);
+                Err(LoadError::Upload { at, source })
+            }
+            Err(message) => {
+                let at = self.place(Stage::Assemble, number, worker);
+                Err(LoadError::Panic { at, message })
+            }
+        }
+    }
+
+    fn context(&self, number: usize, worker: Option<usize>) -> FetchContext {
+        FetchContext {
+            epoch: self.plan.epoch(),
+            batch: number,
+            index: None,
+            worker,
+        }
+    }
+
+    fn place(&self, stage: Stage, number: usize, worker: Option<usize>) -> Place {
+        Place {
+            stage,
+            epoch: self.plan.epoch(),
+            batch: number,
+            index: None,
+            indices: Vec::new(),
+            worker,
+        }
+    }
+}
