@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 
 use rand_core::{Rng, TryRng};
 
-use crate::seed::{self, Domain, PositionRng};
+use crate::seed::{self, Domain, Keys, PositionRng};
 use crate::sync::thread_local;
 
 /// For which item and batch the user's code is running.
@@ -31,22 +31,31 @@ struct Frame {
     seed: u64,
     /// What is drawn for, and where that is, while no one index is being fetched.
     whole: (Domain, usize),
+    /// The keys of the items' numbers, once any has been drawn.
+    items: Option<Keys>,
     /// Made at the first draw; continues until the next item.
     rng: Option<PositionRng>,
 }
 
 impl Frame {
-    fn key(&self, index: Option<usize>) -> u64 {
-        let (domain, position) = match index {
-            Some(index) => (Domain::Fetch, index),
-            None => self.whole,
-        };
-        seed::derive(
-            self.seed,
-            domain,
-            self.context.epoch as u64,
-            position as u64,
-        )
+    #[inline]
+    fn rng(&mut self) -> &mut PositionRng {
+        let Self {
+            context,
+            seed,
+            whole,
+            items,
+            rng,
+        } = self;
+        rng.get_or_insert_with(|| {
+            let epoch = context.epoch as u64;
+            seed::rng(match context.index {
+                Some(index) => items
+                    .get_or_insert_with(|| Keys::new(*seed, Domain::Fetch, epoch))
+                    .at(index as u64),
+                None => seed::derive(*seed, whole.0, epoch, whole.1 as u64),
+            })
+        })
     }
 }
 
@@ -77,6 +86,7 @@ impl Scope {
             context,
             seed,
             whole,
+            items: None,
             rng: None,
         };
         let outer = FRAME.with(|slot| slot.replace(Some(frame)));
@@ -132,7 +142,12 @@ pub fn rng() -> ContextRng {
 /// Outside a loader a function of `index` and a random seed, drawn once a thread.
 #[must_use]
 pub fn rng_at(index: usize) -> ItemRng {
-    let key = FRAME.with(|slot| slot.borrow().as_ref().map(|frame| frame.key(Some(index))));
+    let key = FRAME.with(|slot| {
+        let frame = slot.borrow();
+        let Frame { seed, context, .. } = frame.as_ref()?;
+        let epoch = context.epoch as u64;
+        Some(seed::derive(*seed, Domain::Fetch, epoch, index as u64))
+    });
     let key = key.unwrap_or_else(|| {
         let seed = outside(|rng| rng.clone().next_u64());
         seed::derive(seed, Domain::Fetch, 0, index as u64)
@@ -151,16 +166,11 @@ fn outside<T>(draw: impl FnOnce(&mut PositionRng) -> T) -> T {
     })
 }
 
+#[inline]
 fn draw<T>(draw: impl FnOnce(&mut PositionRng) -> T) -> T {
     FRAME.with(|slot| match slot.borrow_mut().as_mut() {
         None => outside(draw),
-        Some(frame) => {
-            if let Some(rng) = &mut frame.rng {
-                return draw(rng);
-            }
-            let key = frame.key(frame.context.index);
-            draw(frame.rng.insert(seed::rng(key)))
-        }
+        Some(frame) => draw(frame.rng()),
     })
 }
 
@@ -173,14 +183,17 @@ pub struct ContextRng {
 impl TryRng for ContextRng {
     type Error = Infallible;
 
+    #[inline]
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
         Ok(draw(Rng::next_u32))
     }
 
+    #[inline]
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
         Ok(draw(Rng::next_u64))
     }
 
+    #[inline]
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
         draw(|rng| rng.fill_bytes(bytes));
         Ok(())
@@ -194,14 +207,17 @@ pub struct ItemRng(PositionRng);
 impl TryRng for ItemRng {
     type Error = Infallible;
 
+    #[inline]
     fn try_next_u32(&mut self) -> Result<u32, Infallible> {
         Ok(self.0.next_u32())
     }
 
+    #[inline]
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
         Ok(self.0.next_u64())
     }
 
+    #[inline]
     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
         self.0.fill_bytes(bytes);
         Ok(())

@@ -51,9 +51,24 @@ impl Domain {
 /// probability about 2⁻⁶⁴.
 #[must_use]
 pub(crate) const fn derive(seed: u64, domain: Domain, epoch: u64, position: u64) -> u64 {
-    let state = absorb(domain.salt(), seed);
-    let state = absorb(state, epoch);
-    absorb(state, position)
+    Keys::new(seed, domain, epoch).at(position)
+}
+
+/// The keys of all positions of one epoch, with what they have in common done once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keys(u64);
+
+impl Keys {
+    #[inline]
+    pub(crate) const fn new(seed: u64, domain: Domain, epoch: u64) -> Self {
+        Self(absorb(absorb(domain.salt(), seed), epoch))
+    }
+
+    /// What [`derive`] gives for `position`.
+    #[inline]
+    pub(crate) const fn at(self, position: u64) -> u64 {
+        absorb(self.0, position)
+    }
 }
 
 /// The stream of numbers that belongs to `key`: xoshiro256++, its state filled by `SplitMix64` as
