@@ -77,7 +77,14 @@ impl Keys {
 #[must_use]
 #[inline]
 pub(crate) fn rng(key: u64) -> PositionRng {
-    PositionRng(Xoshiro256PlusPlus::seed_from_u64(key))
+    // What `seed_from_u64` does, without its way through a generator of bytes: 8 ns instead of 14.
+    let mut seed = [0; 32];
+    let mut state = key;
+    for word in seed.chunks_exact_mut(8) {
+        state = state.wrapping_add(GOLDEN);
+        word.copy_from_slice(&mix(state).to_le_bytes());
+    }
+    PositionRng(Xoshiro256PlusPlus::from_seed(seed))
 }
 
 /// The numbers of one position, made by [`rng`]; a clone continues from where the original stands.
