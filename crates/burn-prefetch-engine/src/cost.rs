@@ -59,11 +59,12 @@ impl Costs {
     /// Whether batch `number` of `len` items should be measured. Without workers there is nothing to
     /// decide, and the clock stays unread.
     pub(crate) fn wants(&self, number: usize, len: usize) -> bool {
-        if self.workers == 0 {
-            return false;
-        }
-        let cheap = self.item.is_some_and(|item| item * to_f64(len) < CHEAP);
-        !cheap || number.is_multiple_of(SAMPLED)
+        self.workers > 0 && (!self.is_cheap(len) || number.is_multiple_of(SAMPLED))
+    }
+
+    /// Whether a batch of `len` items is known to cost less than to sleep and be woken.
+    pub(crate) fn is_cheap(&self, len: usize) -> bool {
+        self.item.is_some_and(|item| item * to_f64(len) < CHEAP)
     }
 
     /// Whether so many batches of `len` items are worth waking one more worker for.

@@ -60,8 +60,9 @@ pub(crate) enum Returned<P> {
 
 /// A state machine without a thread; [`Feed`](crate::feed::Feed) puts a lock around it.
 ///
-/// Invariants: an assembly is in `open` from its ticket until its last part is back; numbers in
-/// `open` and `ring` are below `end`, and all below `window.issued()`.
+/// Invariants: the assembly of a batch with several parts is in `open` from its ticket until its
+/// last part is back; numbers in `open` and `ring` are below `window.issued()`; nothing is claimed
+/// and nothing is put at or beyond `end`, which only falls.
 pub(crate) struct Desk<S: Source> {
     window: Window,
     ahead: Ahead,
@@ -198,7 +199,7 @@ impl<S: Source> Desk<S> {
 
     /// Whether a batch is so cheap that waking a worker for each would cost more.
     pub(crate) fn is_cheap(&self) -> bool {
-        !self.costs.wants(1, self.batch_len)
+        self.costs.is_cheap(self.batch_len)
     }
 
     /// Ends the pass: nothing is started any more. Gives back what is to be dropped outside the

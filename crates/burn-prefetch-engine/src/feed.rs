@@ -115,6 +115,15 @@ impl<S: Source> Feed<S> {
         claim
     }
 
+    /// Claims on, unless the hand is wanted elsewhere.
+    fn claim_more(&self, desk: &mut Desk<S>, hand: &Hand<'_>) -> Option<Claim<S::Piece>> {
+        if hand.may_stay() {
+            self.claim(desk)
+        } else {
+            None
+        }
+    }
+
     /// Fetches one part and, where it was the last of its batch, assembles the batch. Returns what
     /// to do next, if the hand stays.
     fn carry(&self, claim: Claim<S::Piece>, hand: &Hand<'_>) -> Option<Claim<S::Piece>> {
@@ -146,8 +155,7 @@ impl<S: Source> Feed<S> {
         };
         let mut desk = self.desk.lock();
         match desk.give_back((number, part, piece), failure, &took) {
-            Returned::Waiting if hand.may_stay() => self.claim(&mut desk),
-            Returned::Waiting => None,
+            Returned::Waiting => self.claim_more(&mut desk, hand),
             Returned::Unwanted(piece) => {
                 drop(desk);
                 dispose(piece);
@@ -179,11 +187,7 @@ impl<S: Source> Feed<S> {
         let (unwanted, wake) = desk.put(number, outcome, &took);
         set(&self.filled, desk.is_ready());
         set(&self.cheap, desk.is_cheap());
-        let next = if hand.may_stay() {
-            self.claim(&mut desk)
-        } else {
-            None
-        };
+        let next = self.claim_more(&mut desk, hand);
         drop(desk);
         if wake {
             self.ready.notify_one();
