@@ -38,7 +38,7 @@ pub enum Ahead {
 }
 
 /// Averages of what has been measured, and the decisions taken from them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Costs {
     workers: usize,
     parts: Parts,

@@ -2,12 +2,15 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
 
 use crate::assembly::{Assembly, Failure, Finished};
 use crate::cost::{Ahead, Costs, Parts};
 use crate::plan::EpochPlan;
-use crate::ring::Ring;
+use crate::ring::{Delivery, Ring};
 use crate::source::{Outcome, Source};
 use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::window::Window;
@@ -22,6 +25,25 @@ pub struct Limits {
     /// The parts of a batch.
     pub parts: Parts,
 }
+
+/// How far a pass may run ahead, and in which order it delivers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PassConfig {
+    pub(crate) limits: Limits,
+    pub(crate) delivery: Delivery,
+}
+
+/// The pass whose last batches are being used while this one begins: the window is one.
+#[derive(Debug)]
+pub(crate) struct Before {
+    /// How many batches it has in all.
+    pub(crate) batches: usize,
+    /// How many its reader has returned.
+    pub(crate) returned: Counted,
+}
+
+/// A count of batches that one thread writes and others read.
+pub(crate) type Counted = Arc<CachePadded<AtomicUsize>>;
 
 /// Permission to fetch one part of one batch.
 #[derive(Debug)]
@@ -65,7 +87,9 @@ pub(crate) enum Returned<P> {
 /// and nothing is put at or beyond `end`, which only falls.
 pub(crate) struct Desk<S: Source> {
     window: Window,
-    ahead: Ahead,
+    before: Option<Before>,
+    limits: Limits,
+    delivery: Delivery,
     /// Items in a full batch.
     batch_len: usize,
     open: VecDeque<Assembly<S::Piece>>,
@@ -83,19 +107,40 @@ pub(crate) struct Desk<S: Source> {
 }
 
 impl<S: Source> Desk<S> {
-    pub(crate) fn new(plan: &EpochPlan, workers: usize, limits: Limits) -> Self {
-        let costs = Costs::new(workers, limits.parts);
-        let ahead = match (workers, limits.ahead) {
-            (0, _) => 0,
-            (_, Ahead::Learned) => costs.ahead(plan.batch(0).len()),
-            (_, Ahead::Fixed(batches)) => batches,
+    pub(crate) fn new(plan: &EpochPlan, workers: usize, mut config: PassConfig) -> Self {
+        if workers == 0 {
+            config.limits.ahead = Ahead::Fixed(0);
+        }
+        let costs = Costs::new(workers, config.limits.parts);
+        Self::with(costs, plan, config)
+    }
+
+    /// The desk of the epoch after this one, begun while batches of this one are alive.
+    pub(crate) fn following(&self, plan: &EpochPlan, before: Before) -> Self {
+        let config = PassConfig {
+            limits: self.limits,
+            delivery: self.delivery,
+        };
+        Self {
+            before: Some(before),
+            ..Self::with(self.costs.clone(), plan, config)
+        }
+    }
+
+    fn with(costs: Costs, plan: &EpochPlan, config: PassConfig) -> Self {
+        let PassConfig { limits, delivery } = config;
+        let ahead = match limits.ahead {
+            Ahead::Learned => costs.ahead(plan.batch(0).len()),
+            Ahead::Fixed(batches) => batches,
         };
         Self {
             window: Window::new(ahead, limits.bytes),
-            ahead: limits.ahead,
+            before: None,
+            limits,
+            delivery,
             batch_len: plan.batch(0).len(),
             open: VecDeque::new(),
-            ring: Ring::new(),
+            ring: Ring::new(delivery),
             costs,
             end: plan.num_batches(),
             returned: 0,
@@ -164,7 +209,10 @@ impl<S: Source> Desk<S> {
             return (Some(outcome), false);
         }
         if outcome.is_err() {
-            self.end = number + 1;
+            self.end = match self.delivery {
+                Delivery::InOrder => number + 1,
+                Delivery::AsFinished => 0,
+            };
         }
         self.ring.put(number, outcome);
         let wake = self.parked && self.ring.is_ready();
@@ -173,7 +221,7 @@ impl<S: Source> Desk<S> {
     }
 
     /// Moves what is ready to `out`; if there is nothing, the reader is asking from now on.
-    pub(crate) fn take_ready(&mut self, out: &mut VecDeque<Outcome<S>>) {
+    pub(crate) fn take_ready(&mut self, out: &mut VecDeque<(usize, Outcome<S>)>) {
         self.ring.take_ready(out);
         self.asking = out.is_empty();
     }
@@ -185,6 +233,11 @@ impl<S: Source> Desk<S> {
     /// The reader goes to sleep until [`put`](Self::put) says that it is to be woken.
     pub(crate) fn park(&mut self) {
         self.parked = true;
+    }
+
+    /// The reader wakes by itself, or is woken for another reason than a batch.
+    pub(crate) fn unpark(&mut self) {
+        self.parked = false;
     }
 
     /// Whether the sleeping reader has not been woken yet.
@@ -216,7 +269,7 @@ impl<S: Source> Desk<S> {
         }
         if let Some(took) = took.assembly {
             self.costs.assembled(took);
-            if self.ahead == Ahead::Learned {
+            if self.limits.ahead == Ahead::Learned {
                 self.window.set_limit(self.costs.ahead(self.batch_len));
             }
         }
@@ -227,12 +280,33 @@ impl<S: Source> Desk<S> {
         if number >= self.end {
             return false;
         }
-        let cost = source.cost(plan.batch(number).len());
+        let cost = self.cost(source, plan.batch(number).len());
+        self.look_before(source);
         if self.window.has_room(self.returned, self.asking, cost) {
             return true;
         }
         self.returned = returned.load(SeqCst);
         self.window.has_room(self.returned, self.asking, cost)
+    }
+
+    /// What a batch counts for. Where batches leave as they finish nobody knows which cost is given
+    /// back first, so each counts as a full one.
+    fn cost(&self, source: &S, len: usize) -> u64 {
+        match self.delivery {
+            Delivery::InOrder => source.cost(len),
+            Delivery::AsFinished => source.cost(self.batch_len),
+        }
+    }
+
+    /// Counts what is left of the pass before.
+    fn look_before(&mut self, source: &S) {
+        let Some(before) = &self.before else { return };
+        let left = before.batches - before.returned.load(SeqCst);
+        let bytes = source.cost(self.batch_len).saturating_mul(left as u64);
+        self.window.set_before(left, bytes);
+        if left == 0 {
+            self.before = None;
+        }
     }
 
     fn worth_waking(&self) -> bool {
@@ -252,7 +326,8 @@ impl<S: Source> Desk<S> {
             return None;
         }
         let len = plan.batch(self.window.issued()).len();
-        let number = self.window.issue(source.cost(len));
+        let cost = self.cost(source, len);
+        let number = self.window.issue(cost);
         let pieces = source.open(len, self.costs.parts(len));
         if pieces.rest.is_empty() {
             return Some((number, None, pieces.first, 0..len));

@@ -2,6 +2,10 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::report::CrewReport;
 
 /// An error of any type that may cross threads.
 pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
@@ -16,6 +20,10 @@ pub enum Stage {
     Assemble,
     /// Moving a batch to its device.
     Upload,
+    /// Waiting in `next()` for a batch that others make.
+    Wait,
+    /// Preparing a thread: `worker_init`.
+    Start,
 }
 
 impl fmt::Display for Stage {
@@ -24,6 +32,8 @@ impl fmt::Display for Stage {
             Self::Fetch => "fetching",
             Self::Assemble => "assembling",
             Self::Upload => "uploading",
+            Self::Wait => "waiting",
+            Self::Start => "starting a worker",
         })
     }
 }
@@ -109,6 +119,36 @@ pub enum LoadError {
         /// The cause.
         source: BoxError,
     },
+    /// One `next()` waited longer than it was allowed to.
+    #[error("{at}: not there after {after:?}; {crew}")]
+    Timeout {
+        /// Which batch was waited for.
+        at: Place,
+        /// The `timeout` that was set.
+        after: Duration,
+        /// Every worker when the time was over.
+        crew: Box<CrewReport>,
+    },
+    /// As many threads as there are workers have been given up, and the workers that are left are
+    /// stuck too: nobody is served until one of them comes back.
+    #[error(
+        "{at}: {disowned} threads that were given up are still inside the dataset or batcher, and \
+         no more are given up; find out why a `get` does not return"
+    )]
+    Exhausted {
+        /// Which batch was asked for.
+        at: Place,
+        /// How many threads do not come back.
+        disowned: usize,
+    },
+    /// `worker_init` returned an error or panicked.
+    #[error("{at}: {source}")]
+    Init {
+        /// Which batch was asked for, and which worker could not be prepared.
+        at: Place,
+        /// The error; every iterator on the same workers may get it.
+        source: Arc<dyn Error + Send + Sync>,
+    },
 }
 
 impl LoadError {
@@ -135,7 +175,10 @@ impl LoadError {
             Self::Dataset { at, .. }
             | Self::Panic { at, .. }
             | Self::Count { at, .. }
-            | Self::Upload { at, .. } => at,
+            | Self::Upload { at, .. }
+            | Self::Timeout { at, .. }
+            | Self::Exhausted { at, .. }
+            | Self::Init { at, .. } => at,
         }
     }
 }

@@ -1,11 +1,11 @@
 //! One pass as reader and workers share it: the desk behind a lock, and who is told when it changes.
 
 use std::collections::VecDeque;
-
-use crossbeam_utils::CachePadded;
+use std::sync::Arc;
+use std::time::Duration;
 
 use crate::assembly::{Finished, Pieces};
-use crate::desk::{Claim, Desk, Limits, Returned, Took};
+use crate::desk::{Before, Claim, Counted, Desk, PassConfig, Returned, Took};
 use crate::job::Job;
 use crate::plan::EpochPlan;
 use crate::pool::{Hand, Serve};
@@ -21,7 +21,7 @@ pub(crate) struct Feed<S: Source> {
     /// The parked reader's bell.
     ready: Condvar,
     /// How many batches `next()` has returned; written by the reader alone.
-    returned: CachePadded<AtomicUsize>,
+    returned: Counted,
     waiting_since: AtomicUsize,
     /// A hint, so that the reader need not take the lock: no batch is left to start.
     exhausted: AtomicBool,
@@ -36,13 +36,28 @@ pub(crate) struct Feed<S: Source> {
 }
 
 impl<S: Source> Feed<S> {
-    pub(crate) fn new(job: Job<S>, workers: usize, limits: Limits) -> Self {
-        let desk = Desk::new(&job.plan, workers, limits);
+    pub(crate) fn new(job: Job<S>, workers: usize, config: PassConfig) -> Self {
+        let desk = Desk::new(&job.plan, workers, config);
+        Self::with(desk, job)
+    }
+
+    /// The feed of the epoch after this one; what is left of this one counts in its window.
+    pub(crate) fn following(&self) -> Self {
+        let job = self.job.following();
+        let before = Before {
+            batches: self.job.plan.num_batches(),
+            returned: Arc::clone(&self.returned),
+        };
+        let desk = self.desk.lock().following(&job.plan, before);
+        Self::with(desk, job)
+    }
+
+    fn with(desk: Desk<S>, job: Job<S>) -> Self {
         Self {
             job,
             desk: Mutex::new(desk),
             ready: Condvar::default(),
-            returned: CachePadded::new(AtomicUsize::new(0)),
+            returned: Arc::default(),
             waiting_since: AtomicUsize::new(0),
             exhausted: AtomicBool::new(false),
             cheap: AtomicBool::new(false),
@@ -52,13 +67,17 @@ impl<S: Source> Feed<S> {
         }
     }
 
+    pub(crate) fn job(&self) -> &Job<S> {
+        &self.job
+    }
+
     pub(crate) fn plan(&self) -> &EpochPlan {
         &self.job.plan
     }
 
     /// Moves what is ready to `out`; if there is nothing, the oldest batch may be started whatever
     /// the window says.
-    pub(crate) fn take_ready(&self, out: &mut VecDeque<Outcome<S>>) {
+    pub(crate) fn take_ready(&self, out: &mut VecDeque<(usize, Outcome<S>)>) {
         let mut desk = self.desk.lock();
         desk.take_ready(out);
         set(&self.filled, false);
@@ -69,7 +88,8 @@ impl<S: Source> Feed<S> {
         self.returned.store(returned, SeqCst);
     }
 
-    fn is_exhausted(&self) -> bool {
+    /// Whether every batch of the pass has been started.
+    pub(crate) fn is_exhausted(&self) -> bool {
         self.exhausted.load(SeqCst)
     }
 
@@ -84,21 +104,39 @@ impl<S: Source> Feed<S> {
         self.cheap.load(SeqCst)
     }
 
-    /// Sleeps until the next batch is ready; `tick` says since when, for the workers' choice.
-    pub(crate) fn wait(&self, tick: usize) {
-        if self.is_cheap() && came_true_soon(|| self.filled.load(SeqCst)) {
-            return;
-        }
+    /// Whether the next batch is ready within microseconds, when that is likely.
+    pub(crate) fn comes_soon(&self) -> bool {
+        self.is_cheap() && came_true_soon(|| self.filled.load(SeqCst))
+    }
+
+    /// Sleeps until the next batch is ready, or there is trouble; `tick` says since when, for the
+    /// workers' choice. Not longer than `limit`; `false` when that was over first.
+    pub(crate) fn wait(
+        &self,
+        tick: usize,
+        limit: Option<Duration>,
+        troubled: impl Fn() -> bool,
+    ) -> bool {
         self.waiting_since.store(tick, SeqCst);
         let mut desk = self.desk.lock();
-        if !desk.is_ready() {
+        let mut in_time = true;
+        if !desk.is_ready() && !troubled() {
             desk.park();
-            while desk.is_parked() {
-                desk = self.ready.wait(desk);
-            }
         }
+        while desk.is_parked() && in_time {
+            (desk, in_time) = match limit {
+                None => (self.ready.wait(desk), true),
+                Some(limit) => {
+                    let (desk, over) = self.ready.wait_timeout((&self.desk, desk), limit);
+                    let in_time = !over || !desk.is_parked();
+                    (desk, in_time)
+                }
+            };
+        }
+        desk.unpark();
         drop(desk);
         self.waiting_since.store(0, SeqCst);
+        in_time
     }
 
     /// Ends the pass and drops what nobody took.
@@ -136,7 +174,7 @@ impl<S: Source> Feed<S> {
             ..
         } = claim;
         let begun = measured.then(Moment::now);
-        let failure = self.job.fetch((number, &within), &mut piece, hand.worker);
+        let failure = self.job.fetch((number, &within), &mut piece, hand);
         let fetch = begun.map(|begun| (within.len(), begun.elapsed()));
         let took = Took {
             fetch,
@@ -180,7 +218,7 @@ impl<S: Source> Feed<S> {
         }
         let number = finished.number;
         let begun = measured.then(Moment::now);
-        let outcome = self.job.assemble(finished, hand.worker);
+        let outcome = self.job.assemble(finished, hand);
         took.assembly = begun.filter(|_| outcome.is_ok()).map(Moment::elapsed);
 
         let mut desk = self.desk.lock();
@@ -250,6 +288,13 @@ impl<S: Source> Serve for Feed<S> {
 
     fn waiting_since(&self) -> usize {
         self.waiting_since.load(SeqCst)
+    }
+
+    fn alarm(&self) {
+        let mut desk = self.desk.lock();
+        desk.unpark();
+        drop(desk);
+        self.ready.notify_one();
     }
 }
 

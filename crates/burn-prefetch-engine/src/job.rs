@@ -3,10 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::activity::Whereabouts;
 use crate::assembly::{Failure, Finished};
 use crate::context::{FetchContext, Scope};
 use crate::error::{LoadError, Place, Stage};
 use crate::plan::EpochPlan;
+use crate::pool::Hand;
 use crate::seed::Domain;
 use crate::source::{Outcome, Part, Source};
 use crate::unwind::{dispose, guard};
@@ -23,15 +25,33 @@ pub struct Job<S> {
 }
 
 impl<S: Source> Job<S> {
+    /// Tells passes apart.
+    pub(crate) fn id(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// The same for the epoch after this one.
+    pub(crate) fn following(&self) -> Self {
+        Self {
+            source: Arc::clone(&self.source),
+            plan: self.plan.following(),
+            seed: self.seed,
+        }
+    }
+
     /// Fetches one part, `within` the offsets of its batch, into its piece.
     pub(crate) fn fetch(
         &self,
         (number, within): (usize, &Range<usize>),
         piece: &mut S::Piece,
-        worker: Option<usize>,
+        hand: &Hand<'_>,
     ) -> Option<Failure> {
         let batch = self.plan.batch(number);
-        let mut part = Part::new(&self.plan, &batch, within);
+        let worker = hand.worker;
+        if let Some(activity) = hand.activity {
+            activity.fetching(self.whereabouts(number));
+        }
+        let mut part = Part::new(&self.plan, &batch, within, hand.activity);
         let together = (Domain::FetchMany, batch.start + within.start);
         let scope = Scope::enter(self.context(number, worker), self.seed, together);
         let outcome = guard(|| self.source.fetch(piece, &mut part));
@@ -54,11 +74,7 @@ impl<S: Source> Job<S> {
     }
 
     /// Makes the batch of its pieces, unless a part of it has failed.
-    pub(crate) fn assemble(
-        &self,
-        finished: Finished<S::Piece>,
-        worker: Option<usize>,
-    ) -> Outcome<S> {
+    pub(crate) fn assemble(&self, finished: Finished<S::Piece>, hand: &Hand<'_>) -> Outcome<S> {
         let Finished {
             number,
             pieces,
@@ -67,6 +83,10 @@ impl<S: Source> Job<S> {
         if let Some(error) = failure {
             pieces.into_iter().for_each(dispose);
             return Err(error);
+        }
+        let worker = hand.worker;
+        if let Some(activity) = hand.activity {
+            activity.assembling(self.whereabouts(number));
         }
         let alone = (Domain::Assemble, number);
         let scope = Scope::enter(self.context(number, worker), self.seed, alone);
@@ -94,7 +114,15 @@ impl<S: Source> Job<S> {
         }
     }
 
-    fn place(&self, stage: Stage, number: usize, worker: Option<usize>) -> Place {
+    fn whereabouts(&self, number: usize) -> Whereabouts {
+        Whereabouts {
+            pass: self.id(),
+            epoch: self.plan.epoch(),
+            batch: number,
+        }
+    }
+
+    pub(crate) fn place(&self, stage: Stage, number: usize, worker: Option<usize>) -> Place {
         Place {
             stage,
             epoch: self.plan.epoch(),

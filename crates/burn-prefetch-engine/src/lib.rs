@@ -8,33 +8,45 @@
 //! A reader pulls: workers only ever get work that may be done at once, so that no worker waits
 //! for a reader and no reader can starve another.
 
+mod activity;
 mod assembly;
+mod background;
 mod context;
 mod cost;
+mod crew;
 mod desk;
 mod error;
 mod feed;
+mod init;
 mod job;
+mod line;
 mod order;
 mod permutation;
 mod plan;
 mod pool;
 mod reader;
+mod report;
 mod ring;
 mod seed;
 mod source;
 mod sync;
 mod unwind;
+mod watch;
 mod window;
 
 pub use assembly::Pieces;
+pub use background::{Background, Outlet, RunAhead};
 pub use context::{ContextRng, FetchContext, ItemRng, context, rng, rng_at};
 pub use cost::{Ahead, Parts};
 pub use desk::Limits;
 pub use error::{BoxError, FetchError, LoadError, Place, Stage};
+pub use init::WorkerInit;
 pub use job::Job;
 pub use order::{EpochOrder, Order};
 pub use plan::{EpochPlan, Plan, Remainder};
-pub use pool::{Lifetime, Pool};
-pub use reader::Reader;
+pub use pool::{Lifetime, Pool, PoolConfig};
+pub use reader::{Reader, ReaderConfig};
+pub use report::{CrewReport, Doing, WorkerReport};
+pub use ring::Delivery;
 pub use source::{Part, Source};
+pub use watch::Patience;

@@ -94,6 +94,12 @@ impl EpochPlan {
         self.epoch
     }
 
+    /// The plan of the epoch after this one.
+    #[must_use]
+    pub fn following(&self) -> Self {
+        self.plan.at(self.epoch.saturating_add(1))
+    }
+
     /// How many items the epoch yields.
     #[must_use]
     pub fn num_items(&self) -> usize {

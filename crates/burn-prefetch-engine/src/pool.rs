@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use crate::sync::{Condvar, JoinHandle, Moment, Mutex, MutexGuard, spawn, thread_local};
+use crate::activity::Activity;
+use crate::crew::{Badge, Crew};
+use crate::error::{LoadError, Place, Stage};
+use crate::init::{Guests, InitError, WorkerInit};
+use crate::line::Line;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use crate::sync::{Condvar, Moment, Mutex, MutexGuard, spawn, thread_local};
 use crate::unwind::dispose;
-
-/// How long dropping a pool waits for workers that are inside user code.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// How long workers live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,12 +24,27 @@ pub enum Lifetime {
     Readers,
 }
 
+/// How many workers there are, and how they begin and end.
+#[derive(Clone, Debug)]
+pub struct PoolConfig {
+    /// How many there may be; with none, readers do their own work.
+    pub size: usize,
+    /// How long they live.
+    pub lifetime: Lifetime,
+    /// How long dropping the pool waits for workers that are inside user code.
+    pub shutdown_grace: Duration,
+    /// What each thread does before its first work.
+    pub worker_init: Option<WorkerInit>,
+}
+
 /// One reader's work, as a worker sees it.
 pub(crate) trait Serve: Send + Sync {
     /// Does work until there is none or `hand` is wanted elsewhere; `false` when there was none.
     fn serve(&self, hand: &Hand<'_>) -> bool;
-    /// Since when the reader has been waiting in `next()`, in [`Shared::tick`]s; 0 when it is not.
+    /// Since when the reader has been waiting in `next()`, in [`Pool::tick`]s; 0 when it is not.
     fn waiting_since(&self) -> usize;
+    /// Wakes the reader, for there will be no work for it.
+    fn alarm(&self);
 }
 
 /// Who does the work, and what it can tell the others.
@@ -35,6 +52,8 @@ pub(crate) trait Serve: Send + Sync {
 pub(crate) struct Hand<'a> {
     /// The worker's number; `None` on a thread that is none.
     pub(crate) worker: Option<usize>,
+    /// Where it writes what it does; not for a reader inside a fetch, which is one call.
+    pub(crate) activity: Option<&'a Activity>,
     shared: &'a Shared,
     /// The state of the registry under which this worker may stay with one reader.
     stays_while: Option<usize>,
@@ -53,61 +72,71 @@ impl Hand<'_> {
 }
 
 thread_local! {
-    /// The pool (by address) and number of the worker that this thread is.
-    static WORKER: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
+    /// The pool (by address) and badge of the worker that this thread is.
+    static WORKER: Cell<Option<(usize, Badge)>> = const { Cell::new(None) };
 }
 
 /// The number of the worker that the calling thread is, of whatever pool.
 pub(crate) fn current_worker() -> Option<usize> {
-    WORKER.with(Cell::get).map(|(_, number)| number)
+    WORKER.with(Cell::get).map(|(_, badge)| badge.number)
 }
 
 /// What the workers and the handle share.
 pub(crate) struct Shared {
-    size: usize,
-    lifetime: Lifetime,
+    config: PoolConfig,
     state: Mutex<State>,
     work: Condvar,
     ended: Condvar,
     /// How many workers sleep or are about to, and have no token: a copy of `state.sleepers`
     /// that can be read without the lock.
     sleepers: CachePadded<AtomicUsize>,
-    /// Counts the changes of the registry.
+    /// Counts the changes of the registry and of who is a worker.
     version: CachePadded<AtomicUsize>,
+    /// Whether there is a `state.trouble`.
+    troubled: AtomicBool,
     ticks: AtomicUsize,
     live: AtomicUsize,
+    disowned: AtomicUsize,
+    guests: Guests,
 }
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pool")
-            .field("size", &self.size)
-            .field("lifetime", &self.lifetime)
+            .field("config", &self.config)
             .field("live", &self.live.load(SeqCst))
+            .field("disowned", &self.disowned.load(SeqCst))
             .finish_non_exhaustive()
     }
 }
 
-/// Invariants: `tokens + sleepers` is the number of workers between [`Shared::announce`] and the
-/// end of their sleep; `threads[k]` is set while worker k runs or has not been joined.
+/// Invariant: `tokens + sleepers` is the number of workers between [`Shared::announce`] and the
+/// end of their sleep.
 struct State {
-    readers: Vec<(usize, Arc<dyn Serve>)>,
-    next_reader: usize,
-    /// Where the round robin goes on.
-    turn: usize,
+    line: Line<Arc<dyn Serve>>,
     sleepers: usize,
     /// How many sleepers have been told to wake.
     tokens: usize,
-    threads: Vec<Option<JoinHandle<()>>>,
-    running: Vec<bool>,
+    crew: Crew,
+    trouble: Option<Trouble>,
     closing: bool,
+}
+
+/// Why no reader can be served at the moment.
+#[derive(Clone, Debug)]
+enum Trouble {
+    /// As many threads as there are workers have been given up, and more would have to be.
+    Exhausted,
+    /// A thread could not be prepared.
+    Init(Option<usize>, InitError),
 }
 
 /// A number of workers, shared by any number of readers.
 ///
 /// The threads start with the first reader that has work. Dropping the pool lets every worker end
-/// the part that it is in, for at most five seconds, and joins it; dropped on one of its own
-/// workers, it lets them end by themselves.
+/// the part that it is in, for at most [`shutdown_grace`](PoolConfig::shutdown_grace), and joins it;
+/// one that takes longer is given up, and ends when it comes back. Dropped on one of its own
+/// workers, a pool lets them end by themselves.
 #[derive(Debug)]
 pub struct Pool {
     shared: Arc<Shared>,
@@ -118,39 +147,45 @@ pub struct Pool {
 pub(crate) struct Registration(usize);
 
 impl Pool {
-    /// A pool of `size` workers; with none, readers do their own work.
+    /// A pool without threads yet.
     #[must_use]
-    pub fn new(size: usize, lifetime: Lifetime) -> Self {
+    pub fn new(config: PoolConfig) -> Self {
         let state = State {
-            readers: Vec::new(),
-            next_reader: 0,
-            turn: 0,
+            line: Line::new(),
             sleepers: 0,
             tokens: 0,
-            threads: (0..size).map(|_| None).collect(),
-            running: vec![false; size],
+            crew: Crew::of(config.size),
+            trouble: None,
             closing: false,
         };
         let shared = Shared {
-            size,
-            lifetime,
+            config,
             state: Mutex::new(state),
             work: Condvar::default(),
             ended: Condvar::default(),
             sleepers: CachePadded::new(AtomicUsize::new(0)),
             version: CachePadded::new(AtomicUsize::new(0)),
+            troubled: AtomicBool::new(false),
             ticks: AtomicUsize::new(1),
             live: AtomicUsize::new(0),
+            disowned: AtomicUsize::new(0),
+            guests: Guests::default(),
         };
         Self {
             shared: Arc::new(shared),
         }
     }
 
+    /// How its workers begin and end.
+    #[must_use]
+    pub fn config(&self) -> &PoolConfig {
+        &self.shared.config
+    }
+
     /// How many workers there may be.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.shared.size
+        self.shared.config.size
     }
 
     /// How many workers there are at the moment.
@@ -159,12 +194,21 @@ impl Pool {
         self.shared.live.load(SeqCst)
     }
 
-    /// Takes a reader into the registry and sees to it that the workers run.
+    /// How many threads have been given up and have not come back yet; at most
+    /// [`size`](Self::size).
+    #[must_use]
+    pub fn disowned(&self) -> usize {
+        self.shared.disowned.load(SeqCst)
+    }
+
+    /// Takes a reader into the registry and sees to it that the workers run. A thread that could
+    /// not be prepared is forgotten: another tries again.
     pub(crate) fn register(&self, reader: Arc<dyn Serve>) -> Registration {
         let mut state = self.shared.state.lock();
-        let id = state.next_reader;
-        state.next_reader += 1;
-        state.readers.push((id, reader));
+        if matches!(state.trouble, Some(Trouble::Init(..))) {
+            self.shared.set_trouble(&mut state, None);
+        }
+        let id = state.line.join(reader);
         self.shared.version.fetch_add(1, SeqCst);
         start_missing(&self.shared, &mut state);
         drop(state);
@@ -175,13 +219,9 @@ impl Pool {
     /// Takes a reader out of the registry; a worker inside its part finishes it.
     pub(crate) fn unregister(&self, registration: &Registration) {
         let mut state = self.shared.state.lock();
-        let at = state
-            .readers
-            .iter()
-            .position(|(id, _)| *id == registration.0);
-        let gone = at.map(|at| state.readers.remove(at));
+        let gone = state.line.leave(registration.0);
         self.shared.version.fetch_add(1, SeqCst);
-        let idle = state.readers.is_empty() && self.shared.lifetime == Lifetime::Readers;
+        let idle = self.shared.is_over(&state);
         drop(state);
         if idle {
             self.shared.work.notify_all();
@@ -199,13 +239,87 @@ impl Pool {
         self.shared.ticks.fetch_add(1, SeqCst)
     }
 
-    /// The calling thread as one that does one piece of work.
-    pub(crate) fn hand(&self) -> Hand<'_> {
-        Hand {
+    /// The calling thread as one that does one piece of work, once it has been prepared.
+    pub(crate) fn hand(&self) -> Result<Hand<'_>, InitError> {
+        let own = self.own_badge().is_some();
+        match &self.shared.config.worker_init {
+            Some(init) if !own => self.shared.guests.prepare(init)?,
+            Some(_) | None => {}
+        }
+        Ok(Hand {
             worker: current_worker(),
+            activity: None,
             shared: &self.shared,
             stays_while: None,
+        })
+    }
+
+    /// Which of this pool's workers the calling thread is.
+    fn own_badge(&self) -> Option<Badge> {
+        let (pool, badge) = WORKER.with(Cell::get)?;
+        (pool == self.shared.id()).then_some(badge)
+    }
+
+    /// Shows every worker and where it writes what it does.
+    pub(crate) fn visit(&self, mut visitor: impl FnMut(Badge, &Arc<Activity>)) {
+        let state = self.shared.state.lock();
+        let workers = state.crew.on_duty();
+        workers.for_each(|(badge, activity)| visitor(badge, activity));
+    }
+
+    /// Gives up workers that do not come back, and puts others in their places; which they were.
+    ///
+    /// When there are too many such threads already, the pool serves nobody until one comes back.
+    /// The calling thread is never given up.
+    pub(crate) fn give_up_on(&self, stuck: &[Badge]) -> Vec<Badge> {
+        let own = self.own_badge();
+        let mut threads = Vec::new();
+        let mut given_up = Vec::new();
+        let mut state = self.shared.state.lock();
+        for &badge in stuck.iter().filter(|badge| Some(**badge) != own) {
+            if let Some(thread) = state.crew.disown(badge) {
+                threads.push(thread);
+                given_up.push(badge);
+            } else if state.crew.has(badge) {
+                self.shared
+                    .set_trouble(&mut state, Some(Trouble::Exhausted));
+            }
         }
+        self.shared.version.fetch_add(1, SeqCst);
+        if !self.shared.is_over(&state) {
+            start_missing(&self.shared, &mut state);
+        }
+        self.shared.count(&state);
+        let alarmed = self.shared.to_be_alarmed(&state);
+        drop(state);
+        alarm(alarmed);
+        given_up
+    }
+
+    /// Whether no reader can be served at the moment.
+    pub(crate) fn is_troubled(&self) -> bool {
+        self.shared.troubled.load(SeqCst)
+    }
+
+    /// Why that is so, as the error of a batch whose place is `at`.
+    pub(crate) fn trouble(
+        &self,
+        at: impl FnOnce(Stage, Option<usize>) -> Place,
+    ) -> Option<LoadError> {
+        if !self.is_troubled() {
+            return None;
+        }
+        let trouble = self.shared.state.lock().trouble.clone()?;
+        Some(match trouble {
+            Trouble::Exhausted => LoadError::Exhausted {
+                at: at(Stage::Wait, None),
+                disowned: self.disowned(),
+            },
+            Trouble::Init(worker, source) => LoadError::Init {
+                at: at(Stage::Start, worker),
+                source,
+            },
+        })
     }
 }
 
@@ -215,29 +329,30 @@ impl Drop for Pool {
         state.closing = true;
         self.shared.version.fetch_add(1, SeqCst);
         self.shared.work.notify_all();
-        let own = WORKER
-            .with(Cell::get)
-            .is_some_and(|(pool, _)| pool == self.shared.id());
-        if own {
+        if self.own_badge().is_some() {
             return;
         }
+        let grace = self.shared.config.shutdown_grace;
         let begun = Moment::now();
-        while state.running.contains(&true) {
-            let left = SHUTDOWN_GRACE.saturating_sub(begun.elapsed());
-            let (guard, timed_out) = self.shared.ended.wait_timeout(state, left);
+        while state.crew.running() > 0 {
+            let left = grace.saturating_sub(begun.elapsed());
+            let (guard, timed_out) = self
+                .shared
+                .ended
+                .wait_timeout((&self.shared.state, state), left);
             state = guard;
-            if timed_out && state.running.contains(&true) {
-                let busy = state.running.iter().filter(|running| **running).count();
+            if timed_out && state.crew.running() > 0 {
                 log::warn!(
-                    "workers still inside the dataset or batcher {SHUTDOWN_GRACE:?} after the \
-                     loader's end: {busy}; they end when they return from it"
+                    "workers still inside the dataset or batcher {grace:?} after the loader's \
+                     end: {}; they end when they return from it",
+                    state.crew.running()
                 );
                 return;
             }
         }
-        let threads = std::mem::take(&mut state.threads);
+        let threads = state.crew.take_threads();
         drop(state);
-        for thread in threads.into_iter().flatten() {
+        for thread in threads {
             // A worker has no panic of its own: the user's are caught, so there is nothing to tell.
             let _ = thread.join();
         }
@@ -298,22 +413,38 @@ impl Shared {
     }
 
     fn is_over(&self, state: &State) -> bool {
-        state.closing || (self.lifetime == Lifetime::Readers && state.readers.is_empty())
+        state.closing || (self.config.lifetime == Lifetime::Readers && state.line.len() == 0)
+    }
+
+    fn set_trouble(&self, state: &mut State, trouble: Option<Trouble>) {
+        self.troubled.store(trouble.is_some(), SeqCst);
+        state.trouble = trouble;
+    }
+
+    /// The readers that are to be told of a trouble, outside the lock.
+    fn to_be_alarmed(&self, state: &State) -> Vec<Arc<dyn Serve>> {
+        if self.troubled.load(SeqCst) {
+            state.line.all()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Copies the counts to where they can be read without the lock.
+    fn count(&self, state: &State) {
+        self.live.store(state.crew.running(), SeqCst);
+        self.disowned.store(state.crew.disowned(), SeqCst);
     }
 
     /// The readers in the order in which they are to be served: who waits longest first, the others
-    /// in turn. Also whether there is just one, and under which version of the registry.
+    /// in turn. Nobody while there is trouble. Gives the version of the registry if there is one only.
     fn line_up(&self, line: &mut Vec<Arc<dyn Serve>>) -> Option<usize> {
         let mut state = self.state.lock();
-        let readers = state.readers.len();
-        let turn = state.turn;
-        line.extend((0..readers).map(|k| Arc::clone(&state.readers[(turn + k) % readers].1)));
-        state.turn = if readers == 0 {
-            0
-        } else {
-            (turn + 1) % readers
-        };
-        let version = (readers == 1 && !state.closing).then(|| self.version.load(SeqCst));
+        if state.trouble.is_none() {
+            state.line.in_turn(line);
+        }
+        let alone = state.line.len() == 1 && !state.closing;
+        let version = alone.then(|| self.version.load(SeqCst));
         drop(state);
         line.sort_by_key(|reader| match reader.waiting_since() {
             0 => usize::MAX,
@@ -323,10 +454,11 @@ impl Shared {
     }
 
     /// Serves the first reader in line that has work; `false` when none has.
-    fn serve_one(&self, worker: usize, line: &mut Vec<Arc<dyn Serve>>) -> bool {
+    fn serve_one(&self, me: &Me<'_>, line: &mut Vec<Arc<dyn Serve>>) -> bool {
         let stays_while = self.line_up(line);
         let hand = Hand {
-            worker: Some(worker),
+            worker: Some(me.badge.number),
+            activity: Some(me.activity),
             shared: self,
             stays_while,
         };
@@ -335,61 +467,112 @@ impl Shared {
         line.drain(..).for_each(dispose);
         served
     }
-}
 
-fn start_missing(shared: &Arc<Shared>, state: &mut MutexGuard<'_, State>) {
-    for number in 0..shared.size {
-        if state.running[number] {
-            continue;
+    /// Prepares a worker's thread; `false` when that failed and the thread has left.
+    fn prepare(&self, me: &Me<'_>) -> bool {
+        let Some(init) = &self.config.worker_init else {
+            return true;
+        };
+        me.activity.starting();
+        let outcome = init.run(Some(me.badge.number));
+        me.activity.idle();
+        let Err(error) = outcome else { return true };
+        let mut state = self.state.lock();
+        if state.crew.has(me.badge) {
+            let trouble = Trouble::Init(Some(me.badge.number), error);
+            self.set_trouble(&mut state, Some(trouble));
         }
-        if let Some(ended) = state.threads[number].take() {
-            let _ = ended.join();
+        let alarmed = self.to_be_alarmed(&state);
+        self.end(state, me.badge);
+        alarm(alarmed);
+        false
+    }
+
+    /// Whether the thread's time is over; if so it is counted out in the same breath.
+    fn leaves(&self, badge: Badge) -> bool {
+        let state = self.state.lock();
+        if state.crew.has(badge) && !self.is_over(&state) {
+            return false;
         }
-        let own = Arc::clone(shared);
-        match spawn(format!("prefetch-{number}"), move || run(&own, number)) {
-            Ok(thread) => {
-                state.threads[number] = Some(thread);
-                state.running[number] = true;
-                shared.live.fetch_add(1, SeqCst);
-            }
-            Err(error) => {
-                let live = shared.live.load(SeqCst);
-                log::warn!(
-                    "worker {number} of {} could not be started ({error}); going on with {live}",
-                    shared.size
-                );
-                return;
-            }
+        self.end(state, badge);
+        true
+    }
+
+    fn end(&self, mut state: MutexGuard<'_, State>, badge: Badge) {
+        let came_back = !state.crew.has(badge);
+        state.crew.ended(badge);
+        if came_back && matches!(state.trouble, Some(Trouble::Exhausted)) {
+            self.set_trouble(&mut state, None);
+        }
+        self.count(&state);
+        drop(state);
+        self.ended.notify_all();
+        if came_back {
+            // The pool may serve again.
+            self.wake_one();
         }
     }
 }
 
+/// Tells readers that there is trouble; a reader may have ended meanwhile, and be the user's to drop.
+fn alarm(readers: Vec<Arc<dyn Serve>>) {
+    for reader in readers {
+        reader.alarm();
+        dispose(reader);
+    }
+}
+
+fn start_missing(shared: &Arc<Shared>, state: &mut State) {
+    while let Some((badge, activity)) = state.crew.vacancy() {
+        let own = Arc::clone(shared);
+        let name = format!("prefetch-{}", badge.number);
+        let body = move || {
+            let me = Me {
+                badge,
+                activity: &activity,
+            };
+            run(&own, &me);
+        };
+        match spawn(name, body) {
+            // The thread that had the number before has left; it is let go.
+            Ok(thread) => drop(state.crew.started(badge, thread)),
+            Err(error) => {
+                log::warn!(
+                    "worker {} of {} could not be started ({error}); going on with {}",
+                    badge.number,
+                    shared.config.size,
+                    state.crew.running()
+                );
+                break;
+            }
+        }
+    }
+    shared.count(state);
+}
+
+/// A worker, to itself.
+struct Me<'a> {
+    badge: Badge,
+    activity: &'a Activity,
+}
+
 /// A worker's life.
-fn run(shared: &Arc<Shared>, number: usize) {
-    WORKER.with(|worker| worker.set(Some((shared.id(), number))));
+fn run(shared: &Arc<Shared>, me: &Me<'_>) {
+    WORKER.with(|worker| worker.set(Some((shared.id(), me.badge))));
+    if !shared.prepare(me) {
+        return;
+    }
     let mut line = Vec::new();
-    while !leaves(shared, number) {
-        if shared.serve_one(number, &mut line) {
+    while !shared.leaves(me.badge) {
+        if shared.serve_one(me, &mut line) {
             continue;
         }
+        me.activity.idle();
         shared.announce();
-        if shared.serve_one(number, &mut line) {
+        if shared.serve_one(me, &mut line) {
             shared.recant();
         } else {
             shared.sleep();
         }
     }
-}
-
-/// Whether the worker's time is over; if so it is counted out in the same breath.
-fn leaves(shared: &Shared, number: usize) -> bool {
-    let mut state = shared.state.lock();
-    if !shared.is_over(&state) {
-        return false;
-    }
-    state.running[number] = false;
-    shared.live.fetch_sub(1, SeqCst);
-    drop(state);
-    shared.ended.notify_all();
-    true
 }

@@ -3,16 +3,33 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::desk::Limits;
-use crate::error::LoadError;
+use crate::desk::{Limits, PassConfig};
+use crate::error::{LoadError, Place, Stage};
 use crate::feed::Feed;
+use crate::init::InitError;
 use crate::job::Job;
 use crate::pool::{Pool, Registration, Serve, current_worker};
+use crate::ring::Delivery;
 use crate::source::{Outcome, Source};
 use crate::unwind::dispose;
+use crate::watch::{Patience, Watch};
 
 /// With so many batches at hand, and cheap ones, workers are woken for several places at once.
 const MANY: usize = 16;
+
+/// How a pass runs.
+#[derive(Clone, Copy, Debug)]
+pub struct ReaderConfig {
+    /// How far it may run ahead.
+    pub limits: Limits,
+    /// In which order it delivers.
+    pub delivery: Delivery,
+    /// How long its reader waits.
+    pub patience: Patience,
+    /// Whether the next epoch begins, within the same limits, while the last batches of this one
+    /// are being used; [`Reader::take_next`] then gives its reader.
+    pub warm_next: bool,
+}
 
 /// An iterator over one epoch's batches.
 ///
@@ -23,12 +40,17 @@ const MANY: usize = 16;
 pub struct Reader<S: Source> {
     feed: Arc<Feed<S>>,
     pool: Arc<Pool>,
+    config: ReaderConfig,
     registration: Option<Registration>,
     /// Batches taken from the ring and not returned: still alive, still in the window.
-    at_hand: VecDeque<Outcome<S>>,
+    at_hand: VecDeque<(usize, Outcome<S>)>,
     returned: usize,
+    items_returned: usize,
     /// Places freed since a worker was last woken for them.
     freed: usize,
+    watch: Watch,
+    /// The epoch after this one, once this one has no batch left to start.
+    next: Option<Box<Self>>,
     over: bool,
 }
 
@@ -45,18 +67,32 @@ impl<S: Source> std::fmt::Debug for Reader<S> {
 impl<S: Source> Reader<S> {
     /// Starts a pass. An empty one starts no thread.
     #[must_use]
-    pub fn new(pool: Arc<Pool>, job: Job<S>, limits: Limits) -> Self {
-        let over = job.plan.num_batches() == 0;
-        let feed = Arc::new(Feed::new(job, pool.size(), limits));
+    pub fn new(pool: Arc<Pool>, job: Job<S>, config: ReaderConfig) -> Self {
+        let pass = PassConfig {
+            limits: config.limits,
+            delivery: config.delivery,
+        };
+        let feed = Feed::new(job, pool.size(), pass);
+        Self::of(feed, pool, config)
+    }
+
+    fn of(feed: Feed<S>, pool: Arc<Pool>, config: ReaderConfig) -> Self {
+        let feed = Arc::new(feed);
+        let over = feed.plan().num_batches() == 0;
         let works = !over && pool.size() > 0;
         let registration = works.then(|| pool.register(Arc::<Feed<S>>::clone(&feed)));
+        let watch = Watch::new(config.patience, feed.job().id());
         Self {
             feed,
             pool,
+            config,
             registration,
             at_hand: VecDeque::new(),
             returned: 0,
+            items_returned: 0,
             freed: 0,
+            watch,
+            next: None,
             over,
         }
     }
@@ -82,30 +118,97 @@ impl<S: Source> Reader<S> {
     /// How many items were in the batches returned.
     #[must_use]
     pub fn items_returned(&self) -> usize {
-        self.feed.plan().batch(self.returned).start
+        self.items_returned
     }
 
-    /// Waits, or works, until a batch is at hand.
-    fn fetch(&mut self) {
+    /// The next epoch's reader, whose first batches are being made already; once this one has
+    /// returned all of its batches, and if that is [configured](ReaderConfig::warm_next).
+    pub fn take_next(&mut self) -> Option<Self> {
+        if self.over {
+            self.next.take().map(|next| *next)
+        } else {
+            None
+        }
+    }
+
+    /// Waits, or works, until a batch is at hand; an error is no batch's own.
+    fn fetch(&mut self) -> Result<(), LoadError> {
         loop {
+            if let Some(trouble) = self.trouble() {
+                return Err(trouble);
+            }
             self.feed.take_ready(&mut self.at_hand);
             if !self.at_hand.is_empty() {
-                return;
+                self.watch.end();
+                return Ok(());
             }
-            let helps = self.pool.live() == 0 || current_worker().is_some();
-            if helps && self.feed.serve(&self.pool.hand()) {
+            if self.watch.is_over() {
+                return Err(self.give_up());
+            }
+            if self.help()? {
                 continue;
             }
             self.freed = 0;
             self.pool.wake_one();
-            self.feed.wait(self.pool.tick());
+            if !self.feed.comes_soon() {
+                self.wait();
+            }
         }
+    }
+
+    /// Does the work itself where nobody else might: without workers, and on a worker's thread.
+    fn help(&self) -> Result<bool, LoadError> {
+        if self.pool.live() > 0 && current_worker().is_none() {
+            return Ok(false);
+        }
+        match self.pool.hand() {
+            Ok(hand) => Ok(self.feed.serve(&hand)),
+            Err(source) => Err(self.unprepared(source)),
+        }
+    }
+
+    fn wait(&mut self) {
+        self.watch.begin(&self.pool);
+        let pause = self.watch.pause();
+        let in_time = self
+            .feed
+            .wait(self.pool.tick(), pause, || self.pool.is_troubled());
+        if !in_time {
+            self.watch.look(&self.pool);
+        }
+    }
+
+    fn trouble(&self) -> Option<LoadError> {
+        self.pool.trouble(|stage, worker| self.place(stage, worker))
+    }
+
+    fn unprepared(&self, source: InitError) -> LoadError {
+        let at = self.place(Stage::Start, None);
+        LoadError::Init { at, source }
+    }
+
+    fn give_up(&mut self) -> LoadError {
+        LoadError::Timeout {
+            at: self.place(Stage::Wait, None),
+            after: self.watch.limit(),
+            crew: Box::new(self.watch.give_up(&self.pool)),
+        }
+    }
+
+    /// The batch that is waited for.
+    fn place(&self, stage: Stage, worker: Option<usize>) -> Place {
+        self.feed.job().place(stage, self.returned, worker)
     }
 
     /// Tells the workers about places that have become free, if they are worth waking for.
     fn invite(&mut self) {
         self.freed += 1;
-        if !self.feed.wants_hands() {
+        let wanted = match &self.next {
+            // A hand that is there already does not look at this reader's places.
+            Some(next) => !next.feed.is_exhausted(),
+            None => self.feed.wants_hands(),
+        };
+        if !wanted {
             return;
         }
         let at_hand = self.at_hand.len();
@@ -116,6 +219,15 @@ impl<S: Source> Reader<S> {
         }
     }
 
+    /// Begins the next epoch, if it is to be warm and this one has nothing left to start.
+    fn warm_next(&mut self) {
+        let wanted = self.config.warm_next && self.registration.is_some();
+        if wanted && self.next.is_none() && self.feed.is_exhausted() {
+            let next = Self::of(self.feed.following(), Arc::clone(&self.pool), self.config);
+            self.next = Some(Box::new(next));
+        }
+    }
+
     /// Ends the pass: nothing of it is made any more, what was made is dropped.
     fn end(&mut self) {
         self.over = true;
@@ -123,7 +235,15 @@ impl<S: Source> Reader<S> {
         if let Some(registration) = self.registration.take() {
             self.pool.unregister(&registration);
         }
-        self.at_hand.drain(..).for_each(dispose);
+        let at_hand = self.at_hand.drain(..);
+        at_hand.for_each(|(_, outcome)| dispose(outcome));
+    }
+
+    /// Ends the pass with its last item.
+    fn fail(&mut self, error: LoadError) -> LoadError {
+        self.end();
+        self.next = None;
+        error
     }
 }
 
@@ -134,22 +254,25 @@ impl<S: Source> Iterator for Reader<S> {
         if self.over {
             return None;
         }
-        if self.at_hand.is_empty() {
-            self.fetch();
+        let at_hand = !self.at_hand.is_empty() && !self.pool.is_troubled();
+        if !at_hand && let Err(error) = self.fetch() {
+            return Some(Err(self.fail(error)));
         }
-        let outcome = self.at_hand.pop_front()?;
-        if outcome.is_err() {
-            self.end();
-            return Some(outcome);
-        }
+        let (number, outcome) = self.at_hand.pop_front()?;
+        let batch = match outcome {
+            Ok(batch) => batch,
+            Err(error) => return Some(Err(self.fail(error))),
+        };
         self.returned += 1;
+        self.items_returned += self.feed.plan().batch(number).len();
         self.feed.returned_one(self.returned);
+        self.warm_next();
         if self.returned == self.feed.plan().num_batches() {
             self.end();
         } else {
             self.invite();
         }
-        Some(outcome)
+        Some(Ok(batch))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

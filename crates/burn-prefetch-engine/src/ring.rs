@@ -1,20 +1,33 @@
-//! Batches finish in any order and leave in one.
+//! Batches finish in any order and leave in one, unless the user wants them as they finish.
 
 use std::collections::VecDeque;
 
-/// Holds finished values until all with a lower number have left.
+/// In which order a pass delivers its batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Delivery {
+    /// By number, whichever is finished first.
+    #[default]
+    InOrder,
+    /// As they finish.
+    AsFinished,
+}
+
+/// Holds finished values until all with a lower number have left; or, if they leave as they
+/// finish, until they are taken.
 ///
 /// Its length is bounded by the window: a number beyond it has no ticket.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
-    /// The number of the first cell.
+    delivery: Delivery,
+    /// The number of the first cell, where order matters.
     first: usize,
-    cells: VecDeque<Option<T>>,
+    cells: VecDeque<Option<(usize, T)>>,
 }
 
 impl<T> Ring<T> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(delivery: Delivery) -> Self {
         Self {
+            delivery,
             first: 0,
             cells: VecDeque::new(),
         }
@@ -22,6 +35,10 @@ impl<T> Ring<T> {
 
     /// Puts the value of one number; each number is put once.
     pub(crate) fn put(&mut self, number: usize, value: T) {
+        if self.delivery == Delivery::AsFinished {
+            self.cells.push_back(Some((number, value)));
+            return;
+        }
         debug_assert!(number >= self.first, "number {number} has left already");
         let offset = number - self.first;
         while self.cells.len() <= offset {
@@ -31,16 +48,16 @@ impl<T> Ring<T> {
             self.cells[offset].is_none(),
             "number {number} is there already"
         );
-        self.cells[offset] = Some(value);
+        self.cells[offset] = Some((number, value));
     }
 
-    /// Whether the next value in order is there.
+    /// Whether the next value is there.
     pub(crate) fn is_ready(&self) -> bool {
         self.cells.front().is_some_and(Option::is_some)
     }
 
-    /// Moves what is ready, in order, to the end of `out`.
-    pub(crate) fn take_ready(&mut self, out: &mut VecDeque<T>) {
+    /// Moves what is ready to the end of `out`, with its number.
+    pub(crate) fn take_ready(&mut self, out: &mut VecDeque<(usize, T)>) {
         while self.is_ready() {
             out.extend(self.cells.pop_front().flatten());
             self.first += 1;
@@ -51,7 +68,7 @@ impl<T> Ring<T> {
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = T> + use<T> {
         let cells = std::mem::take(&mut self.cells);
         self.first += cells.len();
-        cells.into_iter().flatten()
+        cells.into_iter().flatten().map(|(_, value)| value)
     }
 }
 
@@ -65,23 +82,35 @@ mod tests {
         fn leaves_in_order_whatever_the_order_of_arrival(
             order in Just((0..40usize).collect::<Vec<_>>()).prop_shuffle(),
         ) {
-            let (mut ring, mut out) = (Ring::new(), VecDeque::new());
+            let (mut ring, mut out) = (Ring::new(Delivery::InOrder), VecDeque::new());
             for number in order {
                 ring.put(number, number);
                 ring.take_ready(&mut out);
                 prop_assert_eq!(ring.first, out.len());
             }
-            prop_assert_eq!(out.into_iter().collect::<Vec<_>>(), (0..40).collect::<Vec<_>>());
+            let expected: Vec<_> = (0..40).map(|number| (number, number)).collect();
+            prop_assert_eq!(out.into_iter().collect::<Vec<_>>(), expected);
         }
     }
 
     #[test]
     fn gives_back_what_never_left() {
-        let mut ring = Ring::new();
+        let mut ring = Ring::new(Delivery::InOrder);
         ring.put(2, 'c');
         ring.put(1, 'b');
         assert!(!ring.is_ready());
         assert_eq!(ring.take_all().collect::<String>(), "bc");
         assert_eq!(ring.first, 3);
+    }
+
+    #[test]
+    fn leaves_as_it_came_where_order_does_not_matter() {
+        let (mut ring, mut out) = (Ring::new(Delivery::AsFinished), VecDeque::new());
+        ring.put(2, 'c');
+        ring.take_ready(&mut out);
+        ring.put(0, 'a');
+        ring.take_ready(&mut out);
+        assert_eq!(out, [(2, 'c'), (0, 'a')]);
+        assert!(!ring.is_ready());
     }
 }

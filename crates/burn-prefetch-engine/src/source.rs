@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::activity::Activity;
 use crate::assembly::Pieces;
 use crate::context::Scope;
 use crate::error::{BoxError, FetchError, LoadError};
@@ -59,10 +60,17 @@ pub struct Part<'a> {
     rest: Range<usize>,
     current: Option<usize>,
     asked: Vec<usize>,
+    /// Where the worker writes what it does.
+    activity: Option<&'a Activity>,
 }
 
 impl<'a> Part<'a> {
-    pub(crate) fn new(plan: &'a EpochPlan, batch: &Range<usize>, within: &Range<usize>) -> Self {
+    pub(crate) fn new(
+        plan: &'a EpochPlan,
+        batch: &Range<usize>,
+        within: &Range<usize>,
+        activity: Option<&'a Activity>,
+    ) -> Self {
         Self {
             plan,
             batch_start: batch.start,
@@ -70,6 +78,7 @@ impl<'a> Part<'a> {
             rest: batch.start + within.start..batch.start + within.end,
             current: None,
             asked: Vec::new(),
+            activity,
         }
     }
 
@@ -118,6 +127,9 @@ impl Iterator for Part<'_> {
         let index = self.plan.index(position);
         self.current = Some(position);
         Scope::set_index(index);
+        if let Some(activity) = self.activity {
+            activity.item(index);
+        }
         Some(index)
     }
 

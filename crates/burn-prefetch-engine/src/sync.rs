@@ -9,18 +9,21 @@ use std::time::Duration;
 #[cfg(not(shuttle))]
 mod imp {
     pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic};
-    pub(crate) use std::thread::{Builder, JoinHandle};
+    pub(crate) use std::thread::{Builder, JoinHandle, ThreadId, current};
     pub(crate) use std::thread_local;
 }
 
 #[cfg(shuttle)]
 mod imp {
     pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, atomic};
-    pub(crate) use shuttle::thread::{Builder, JoinHandle};
+    pub(crate) use shuttle::thread::{Builder, JoinHandle, ThreadId, current};
     pub(crate) use shuttle::thread_local;
 }
 
-pub(crate) use imp::{JoinHandle, MutexGuard, atomic, thread_local};
+pub(crate) use imp::{JoinHandle, MutexGuard, ThreadId, atomic, thread_local};
+
+/// Atomics for what is only looked at: the model checker need not know of them.
+pub(crate) use std::sync::atomic as quiet;
 
 /// A lock that is never poisoned: no user code runs under it, so a panic cannot leave it half done.
 #[derive(Debug, Default)]
@@ -57,11 +60,11 @@ impl Condvar {
         self.0.notify_all();
     }
 
-    /// Waits for at most `limit`; the flag says whether the time ran out.
+    /// Waits under `lock`'s guard for at most `limit`; the flag says whether the time ran out.
     #[cfg(not(shuttle))]
     pub(crate) fn wait_timeout<'a, T>(
         &self,
-        guard: MutexGuard<'a, T>,
+        (_lock, guard): (&'a Mutex<T>, MutexGuard<'a, T>),
         limit: Duration,
     ) -> (MutexGuard<'a, T>, bool) {
         let (guard, outcome) = self
@@ -71,18 +74,22 @@ impl Condvar {
         (guard, outcome.timed_out())
     }
 
-    /// Waits, or lets the clock fire at once: the model checker decides.
+    /// Lets others run and comes back: for no reason, or because the clock has fired. A wait that
+    /// ends by itself cannot be part of a deadlock.
     #[cfg(shuttle)]
     pub(crate) fn wait_timeout<'a, T>(
         &self,
-        guard: MutexGuard<'a, T>,
+        (lock, guard): (&'a Mutex<T>, MutexGuard<'a, T>),
         _limit: Duration,
     ) -> (MutexGuard<'a, T>, bool) {
         use shuttle::rand::Rng;
-        if shuttle::rand::thread_rng().gen_bool(0.2) {
-            return (guard, true);
+        let fires = shuttle::rand::thread_rng().gen_bool(0.2);
+        if !fires {
+            drop(guard);
+            shuttle::thread::yield_now();
+            return (lock.lock(), false);
         }
-        (self.wait(guard), false)
+        (guard, true)
     }
 }
 
@@ -96,6 +103,11 @@ pub(crate) fn spawn(
     body: impl FnOnce() + Send + 'static,
 ) -> std::io::Result<JoinHandle<()>> {
     imp::Builder::new().name(name).spawn(body)
+}
+
+/// Which thread is calling.
+pub(crate) fn this_thread() -> ThreadId {
+    imp::current().id()
 }
 
 /// Looks at `condition` for a few microseconds, giving way to other threads; whether it came true.

@@ -5,13 +5,15 @@ use std::collections::VecDeque;
 /// Says whether one more batch may be started, and numbers those that are.
 ///
 /// A batch is alive from its [`issue`](Self::issue) until the reader has returned it.
-/// Invariant: `issued - returned <= max(limit, asked)` and, beyond the oldest batch alive, the
-/// costs of those alive never pass `max_bytes`.
+/// Invariant: `before + issued - returned <= max(limit, asked)` and, beyond the oldest batch alive,
+/// the costs of those alive never pass `max_bytes`.
 #[derive(Debug)]
 pub(crate) struct Window {
     limit: usize,
     max_bytes: Option<u64>,
     issued: usize,
+    /// Batches and bytes of the pass before that are still alive.
+    before: (usize, u64),
     /// Costs of the batches alive, oldest first, where bytes are limited; as long as `issued -
     /// returned` when settled.
     costs: VecDeque<u64>,
@@ -24,6 +26,7 @@ impl Window {
             limit,
             max_bytes,
             issued: 0,
+            before: (0, 0),
             costs: VecDeque::new(),
             bytes: 0,
         }
@@ -39,6 +42,11 @@ impl Window {
         self.limit = limit;
     }
 
+    /// Sets how many batches, of which cost, of the pass before are still alive: they count.
+    pub(crate) fn set_before(&mut self, batches: usize, bytes: u64) {
+        self.before = (batches, bytes);
+    }
+
     /// Whether a batch of `cost` bytes may be started, when `returned` batches have been returned
     /// so far and the reader is `asking` for the next one.
     ///
@@ -46,20 +54,23 @@ impl Window {
     /// room), whatever it costs: a budget delays, it never stops a pass.
     pub(crate) fn has_room(&mut self, returned: usize, asking: bool, cost: u64) -> bool {
         self.settle(returned);
-        let alive = self.issued - returned;
+        let (before, bytes_before) = self.before;
+        let alive = self.issued - returned + before;
         let limit = self.limit.max(usize::from(asking));
         if alive >= limit {
             return false;
         }
+        let bytes = self.bytes.saturating_add(bytes_before);
         let fits = self
             .max_bytes
-            .is_none_or(|max| self.bytes.saturating_add(cost) <= max);
+            .is_none_or(|max| bytes.saturating_add(cost) <= max);
         alive == 0 || fits
     }
 
     /// How many batches may be started now, as far as their number is concerned.
     pub(crate) fn places(&self, returned: usize) -> usize {
-        self.limit.saturating_sub(self.issued - returned)
+        let alive = self.issued - returned + self.before.0;
+        self.limit.saturating_sub(alive)
     }
 
     /// Takes the place that [`has_room`](Self::has_room) found; returns the ticket's number.
@@ -116,6 +127,21 @@ mod tests {
         window.issue(1_000);
         assert!(!window.has_room(0, false, 1));
         assert!(window.has_room(1, false, 1));
+    }
+
+    #[test]
+    fn the_pass_before_counts() {
+        let mut window = Window::new(2, Some(10));
+        window.set_before(2, 8);
+        assert!(!window.has_room(0, false, 1));
+        window.set_before(1, 8);
+        assert!(!window.has_room(0, false, 3));
+        assert!(window.has_room(0, false, 2));
+        assert_eq!(window.places(0), 1);
+        window.issue(2);
+        assert!(!window.has_room(0, false, 0));
+        window.set_before(0, 0);
+        assert!(window.has_room(0, false, 8));
     }
 
     proptest! {

@@ -1,17 +1,56 @@
 //! The engine under the model checker: every scenario in many schedules.
 //!
 //! Run by `scripts/model-check.sh`, which sets `--cfg shuttle`. Each scenario is shown to catch a
-//! planted bug by `scripts/planted-bugs.sh`.
+//! planted bug by `scripts/planted-bugs.py`.
 #![cfg(shuttle)]
 
 mod doubles;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
 
-use burn_prefetch_engine::{Lifetime, LoadError};
+use burn_prefetch_engine::{Lifetime, LoadError, Patience, WorkerInit};
 use doubles::{Loader, Numbers};
 use shuttle::sync::mpsc::channel;
 use shuttle::sync::{Condvar, Mutex};
+use shuttle::thread::{spawn, yield_now};
+
+/// What the checker's clock reaches at random.
+const TIMEOUT: Duration = Duration::from_millis(1);
+
+/// Holds up whoever comes until it is open.
+#[derive(Default)]
+struct Gate {
+    open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn open(&self) {
+        *self.open.lock().unwrap() = true;
+        self.opened.notify_all();
+    }
+
+    fn pass(&self) {
+        let open = self.open.lock().unwrap();
+        drop(self.opened.wait_while(open, |open| !*open).unwrap());
+    }
+}
+
+/// The same loader, whose readers wait for ever.
+fn patient(loader: &Loader) -> Loader {
+    let mut patient = loader.clone();
+    patient.config.patience = Patience::default();
+    patient
+}
+
+/// Waits until no thread is given up any more.
+fn all_came_back(loader: &Loader) {
+    while loader.pool.disowned() > 0 {
+        yield_now();
+    }
+}
 
 /// How many schedules of each scenario; `MODEL_ITERATIONS` sets another number.
 fn iterations() -> usize {
@@ -47,7 +86,7 @@ fn two_readers_on_one_pool() {
     check(|| {
         let loader = Loader::new(Numbers::new(), 2, (4, 1)).ahead(1);
         let other = loader.clone();
-        let thread = shuttle::thread::spawn(move || drained(&other));
+        let thread = spawn(move || drained(&other));
         drained(&loader);
         thread.join().unwrap();
     });
@@ -186,5 +225,175 @@ fn a_pool_dropped_while_its_workers_are_busy_ends_them() {
         assert!(pass.next().is_some());
         drop(loader);
         drop(pass);
+    });
+}
+
+#[test]
+fn a_stuck_worker_is_replaced_and_ends_when_it_comes_back() {
+    check(|| {
+        let gate = Arc::new(Gate::default());
+        let (stuck, first) = (Arc::clone(&gate), AtomicUsize::new(0));
+        let source = Numbers::fetching(move |index| {
+            if index == 0 && first.fetch_add(1, SeqCst) == 0 {
+                stuck.pass();
+            }
+            Ok(())
+        });
+        let loader = Loader::new(source, 1, (2, 1)).ahead(1).timeout(TIMEOUT);
+        let outcome = loader.iter().next().unwrap();
+        assert!(matches!(outcome, Err(LoadError::Timeout { .. })));
+        // The clock may not have run long enough at each worker to give it up.
+        if loader.pool.disowned() == 0 {
+            gate.open();
+        }
+        drained(&patient(&loader));
+        gate.open();
+        all_came_back(&loader);
+        assert_eq!(loader.pool.live(), 1);
+        drained(&patient(&loader));
+    });
+}
+
+#[test]
+fn no_more_threads_are_given_up_than_there_are_workers() {
+    check(|| {
+        let gate = Arc::new(Gate::default());
+        let stuck = Arc::clone(&gate);
+        let source = Numbers::fetching(move |_| {
+            stuck.pass();
+            Ok(())
+        });
+        let loader = Loader::new(source, 1, (2, 1)).ahead(1).timeout(TIMEOUT);
+        let (other, told) = (patient(&loader), Arc::new(AtomicUsize::new(0)));
+        let tells = Arc::clone(&told);
+        let waiting = spawn(move || {
+            let outcome = other.iter().next().unwrap();
+            tells.fetch_add(usize::from(outcome.is_err()), SeqCst);
+        });
+        let mut exhausted = false;
+        for _ in 0..6 {
+            let error = loader.iter().next().unwrap().unwrap_err();
+            exhausted |= matches!(error, LoadError::Exhausted { .. });
+            assert!(loader.pool.disowned() <= 1);
+        }
+        if exhausted {
+            // Who waits without a timeout is told too: nobody will serve it.
+            waiting.join().unwrap();
+            assert_eq!(told.load(SeqCst), 1);
+            gate.open();
+        } else {
+            gate.open();
+            waiting.join().unwrap();
+        }
+        all_came_back(&loader);
+        drained(&patient(&loader));
+    });
+}
+
+#[test]
+fn loaders_three_deep_on_one_worker_under_a_lock() {
+    check(|| {
+        let innermost = Loader::new(Numbers::new(), 1, (2, 1)).ahead(1);
+        let nested = innermost.clone();
+        let middle = innermost.over(Numbers::fetching(move |_| {
+            drained(&nested);
+            Ok(())
+        }));
+        let (nested, lock) = (middle.clone(), Mutex::new(()));
+        let outer = middle.over(Numbers::fetching(move |_| {
+            let _held = lock.lock().unwrap();
+            drained(&nested);
+            Ok(())
+        }));
+        drained(&outer);
+    });
+}
+
+#[test]
+fn a_reader_that_asks_comes_before_the_queue_of_another() {
+    check(|| {
+        let fetched = Arc::new(AtomicUsize::new(0));
+        let (counted, counts) = (Arc::clone(&fetched), Arc::clone(&fetched));
+        let busy = Loader::new(
+            Numbers::fetching(move |_| {
+                counted.fetch_add(1, SeqCst);
+                yield_now();
+                Ok(())
+            }),
+            1,
+            (8, 1),
+        )
+        .ahead(8);
+        let (before, at_fetch) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let seen = Arc::clone(&at_fetch);
+        let mut asks = busy.over(Numbers::fetching(move |index| {
+            if index == 0 {
+                seen.store(counts.load(SeqCst), SeqCst);
+            }
+            Ok(())
+        }));
+        asks.config.limits.ahead = burn_prefetch_engine::Ahead::Fixed(1);
+        let unread = busy.iter();
+        let mut asking = asks.iter();
+        before.store(fetched.load(SeqCst), SeqCst);
+        assert!(asking.next().is_some());
+        // The one that the worker may have claimed already, and one in its turn.
+        let waited = at_fetch.load(SeqCst).saturating_sub(before.load(SeqCst));
+        assert!(waited <= 2, "{waited} batches came first");
+        drop(unread);
+    });
+}
+
+#[test]
+fn batches_as_they_finish_are_the_same_batches() {
+    check(|| {
+        let loader = Loader::new(Numbers::new(), 2, (4, 1)).ahead(2).unordered();
+        let mut batches: Vec<_> = loader.iter().map(Result::unwrap).collect();
+        batches.sort_unstable();
+        assert_eq!(batches, loader.expected());
+    });
+}
+
+#[test]
+fn a_warm_epoch_is_whole_and_within_the_window() {
+    check(|| {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&begun);
+        let source = Numbers::fetching(move |_| {
+            counted.fetch_add(1, SeqCst);
+            Ok(())
+        });
+        let loader = Loader::new(source, 2, (3, 1)).ahead(2).warm();
+        let mut pass = loader.iter();
+        for epoch in 0..2 {
+            for batch in 0..3 {
+                let asked = 3 * epoch + batch + 1;
+                assert_eq!(pass.next().unwrap().unwrap(), [batch]);
+                assert!(begun.load(SeqCst) <= asked + 2);
+            }
+            assert!(pass.next().is_none());
+            let next = pass.take_next().unwrap();
+            assert_eq!(next.epoch(), epoch + 1);
+            pass = next;
+        }
+        // The third is never read.
+        drop(pass);
+        drained(&loader);
+    });
+}
+
+#[test]
+fn a_thread_that_cannot_be_prepared_is_told_of_and_tried_again() {
+    check(|| {
+        let tries = AtomicUsize::new(0);
+        let init = WorkerInit::new(move |_| match tries.fetch_add(1, SeqCst) {
+            0 => Err("no".into()),
+            _ => Ok(()),
+        });
+        let loader = Loader::new(Numbers::new(), 1, (2, 1)).ahead(1).init(init);
+        let outcomes: Vec<_> = loader.iter().collect();
+        assert_eq!(outcomes.len(), 1);
+        assert!(matches!(outcomes[0], Err(LoadError::Init { .. })));
+        drained(&loader);
     });
 }

@@ -4,14 +4,16 @@ use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
-use burn_prefetch_engine::{Order, Plan, Pool};
+use burn_prefetch_engine::{BoxError, Order, Plan, WorkerInit};
 
 use crate::burn::{Batcher, DataLoader, Dataset, Device};
 use crate::config_error::ConfigError;
 use crate::loader::PrefetchDataLoader;
 use crate::settings::Settings;
 use crate::source::{DatasetSource, Fetch};
+use crate::workers::Workers;
 
 /// Builds data loaders: Burn's builder under the same names, and what it lacks.
 ///
@@ -80,7 +82,7 @@ where
     /// `next()`. Where the system refuses to start as many, a warning is logged and fewer do the work.
     #[must_use]
     pub fn num_workers(self, num_workers: usize) -> Self {
-        self.with(|settings| settings.num_workers = num_workers)
+        self.with(|settings| settings.crew.num_workers = Some(num_workers))
     }
 
     /// The device that the batcher is given (default: Burn's default device).
@@ -113,7 +115,78 @@ where
     /// Whether workers live as long as the loader (default), or end with the last iterator.
     #[must_use]
     pub fn persistent_workers(self, persistent: bool) -> Self {
-        self.with(|settings| settings.persistent_workers = Some(persistent))
+        self.with(|settings| settings.crew.persistent = Some(persistent))
+    }
+
+    /// The threads of `workers`, which may serve other loaders too, instead of ones of its own.
+    ///
+    /// Their settings are theirs: `num_workers`, `persistent_workers`, `shutdown_grace` and
+    /// `worker_init` cannot be given beside it.
+    #[must_use]
+    pub fn workers(self, workers: &Workers) -> Self {
+        self.with(|settings| settings.workers = Some(workers.clone()))
+    }
+
+    /// Runs on every worker's thread once, before its first work, with the worker's number; also on
+    /// the threads that replace stuck ones, and with `None` on every thread that calls `next()` and
+    /// does the work itself, as with 0 workers.
+    ///
+    /// An error or panic is the next item of every iterator on these workers, as
+    /// [`LoadError::Init`](crate::LoadError::Init); the next `iter()` tries again, on a new thread.
+    #[must_use]
+    pub fn worker_init(
+        self,
+        init: impl Fn(Option<usize>) -> Result<(), BoxError> + Send + Sync + 'static,
+    ) -> Self {
+        self.with(|settings| settings.crew.worker_init = Some(WorkerInit::new(init)))
+    }
+
+    /// How long one `next()` may wait (default: for ever). Not 0, and not with 0 workers.
+    ///
+    /// When it is over, the pass ends with [`LoadError::Timeout`](crate::LoadError::Timeout), which says
+    /// what each worker is doing. Every worker that has been in *one* `get` or batcher call for all of
+    /// that time is given up: another thread takes its place, and when it comes back it drops what it
+    /// brings, unless another iterator waits for that, and ends. At most `num_workers` threads are
+    /// given up at a time; beyond that every `next()` returns
+    /// [`LoadError::Exhausted`](crate::LoadError::Exhausted) until one of them has come back.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.with(|settings| settings.timeout = Some(timeout))
+    }
+
+    /// Logs a warning when a worker has been in one item for so long while a `next()` waits
+    /// (default: 30 s; `None` for no warning). One for each such item, with the index.
+    #[must_use]
+    pub fn stall_warning(self, limit: impl Into<Option<Duration>>) -> Self {
+        let limit = limit.into();
+        self.with(|settings| settings.stall_warning = limit)
+    }
+
+    /// How long dropping the last loader waits for workers inside the dataset or batcher (default:
+    /// 5 s, at most a day). Who takes longer ends when it comes back; the process can exit before.
+    #[must_use]
+    pub fn shutdown_grace(self, grace: Duration) -> Self {
+        self.with(|settings| settings.crew.shutdown_grace = Some(grace))
+    }
+
+    /// Whether batches come in one order (default), or as they finish.
+    ///
+    /// As they finish they are the same batches, under the same bounds, but in an order that
+    /// depends on threads; an error still has its batch's number.
+    #[must_use]
+    pub fn in_order(self, in_order: bool) -> Self {
+        self.with(|settings| settings.in_order = Some(in_order))
+    }
+
+    /// Makes the first batches of the next epoch while the last ones of an epoch are being used
+    /// (default: not), within the same bounds. Needs workers, and ones that persist.
+    ///
+    /// The next `iter()` goes on with them. One that never comes costs these batches and nothing
+    /// else, until the loader is dropped; after [`set_epoch`](PrefetchDataLoader::set_epoch) they are
+    /// dropped and made anew.
+    #[must_use]
+    pub fn warm_next_epoch(self, warm: bool) -> Self {
+        self.with(|settings| settings.warm_next_epoch = warm)
     }
 
     /// Whether items that do not fill a last batch are left out of the pass (default: they are not).
@@ -199,13 +272,7 @@ where
             },
             error: PhantomData,
         });
-        let pool = Arc::new(Pool::new(settings.num_workers, settings.lifetime()));
-        Ok(PrefetchDataLoader::new(
-            Arc::new(supply),
-            pool,
-            plan,
-            settings,
-        ))
+        Ok(PrefetchDataLoader::new(Arc::new(supply), plan, settings))
     }
 
     fn with(mut self, set: impl FnOnce(&mut Settings)) -> Self {

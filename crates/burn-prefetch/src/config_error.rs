@@ -1,5 +1,7 @@
 //! What is wrong with a setting, in one sentence that names the setting, its value and a way out.
 
+use std::time::Duration;
+
 /// A setting that cannot be used.
 ///
 /// `try_build` and `try_slice` return it; `build` and Burn's `slice` panic with the same sentence.
@@ -20,6 +22,57 @@ pub enum ConfigError {
         /// The largest value accepted.
         most: usize,
     },
+    /// A setting of threads beside threads that have been made with their own.
+    #[error(
+        "{setting} is given beside workers(..), but these threads have their settings already: \
+         leave it out here, and give it to Workers::builder"
+    )]
+    GivenBesideWorkers {
+        /// The name of the builder's method.
+        setting: &'static str,
+    },
+    /// Waiting too long for threads that do not end.
+    #[error(
+        "shutdown_grace is {grace:?}, but at most a day is accepted: use the longest time that \
+         one item may take, or leave it out for 5 s"
+    )]
+    GraceTooLong {
+        /// The value.
+        grace: Duration,
+    },
+    /// A wait that is over before it begins.
+    #[error(
+        "timeout is 0 s, but every next() may have to wait a moment: use the longest time that a \
+         batch may take, or leave it out to wait for ever"
+    )]
+    TimeoutZero,
+    /// A limit on a wait that never happens.
+    #[error(
+        "timeout is {timeout:?} with 0 workers, but then get runs inside next() and nobody is \
+         there to stop waiting for it: use num_workers(1) or more, or leave it out"
+    )]
+    TimeoutWithoutWorkers {
+        /// The value.
+        timeout: Duration,
+    },
+    /// A warning for everything.
+    #[error(
+        "stall_warning is 0 s, but every item takes a moment: use a time that no item should \
+         take, or None for no warning"
+    )]
+    StallWarningZero,
+    /// Nobody is there to begin the next epoch.
+    #[error(
+        "warm_next_epoch is true with 0 workers, but then batches are made inside next(): use \
+         num_workers(1) or more, or leave it out"
+    )]
+    WarmWithoutWorkers,
+    /// The threads that would begin the next epoch have ended.
+    #[error(
+        "warm_next_epoch is true with persistent_workers(false), but then the workers end with \
+         the epoch: use persistent_workers(true), or leave one of the two out"
+    )]
+    WarmWithoutPersistence,
     /// A batch that is fetched in no part.
     #[error(
         "parts_per_batch is 0, but a batch is fetched in at least one part: use \
@@ -67,9 +120,19 @@ pub enum ConfigError {
 mod tests {
     use super::*;
 
+    fn assert_names_and_offers(all: &[(ConfigError, &str, &str)]) {
+        for (error, names, offers) in all {
+            let sentence = error.to_string();
+            assert!(
+                sentence.contains(names) && sentence.contains(offers),
+                "{sentence}"
+            );
+        }
+    }
+
     #[test]
     fn each_sentence_names_setting_value_and_way_out() {
-        let all = [
+        assert_names_and_offers(&[
             (
                 ConfigError::BatchSizeZero,
                 "batch_size is 0",
@@ -110,13 +173,49 @@ mod tests {
                 "slice(5, 20)",
                 "at most 10",
             ),
-        ];
-        for (error, names, offers) in all {
-            let sentence = error.to_string();
-            assert!(
-                sentence.contains(names) && sentence.contains(offers),
-                "{sentence}"
-            );
-        }
+        ]);
+    }
+
+    #[test]
+    fn so_does_each_about_threads_and_waiting() {
+        assert_names_and_offers(&[
+            (
+                ConfigError::GivenBesideWorkers {
+                    setting: "num_workers",
+                },
+                "num_workers is given beside workers(..)",
+                "leave it out here",
+            ),
+            (
+                ConfigError::GraceTooLong {
+                    grace: Duration::from_secs(100_000),
+                },
+                "shutdown_grace is 100000s",
+                "leave it out for 5 s",
+            ),
+            (ConfigError::TimeoutZero, "timeout is 0 s", "leave it out"),
+            (
+                ConfigError::TimeoutWithoutWorkers {
+                    timeout: Duration::from_secs(3),
+                },
+                "timeout is 3s with 0 workers",
+                "use num_workers(1)",
+            ),
+            (
+                ConfigError::StallWarningZero,
+                "stall_warning is 0 s",
+                "None for no warning",
+            ),
+            (
+                ConfigError::WarmWithoutWorkers,
+                "warm_next_epoch is true with 0 workers",
+                "use num_workers(1)",
+            ),
+            (
+                ConfigError::WarmWithoutPersistence,
+                "warm_next_epoch is true with persistent_workers(false)",
+                "use persistent_workers(true)",
+            ),
+        ]);
     }
 }

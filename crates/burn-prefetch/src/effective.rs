@@ -1,6 +1,7 @@
 //! What is in force, and what was ignored and why.
 
 use std::fmt;
+use std::time::Duration;
 
 /// How many batches may be alive: started and not yet returned by `next()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,19 +44,35 @@ pub struct Ignored {
 /// The settings in force. `Display` gives them as text, one a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a setting under its own name"
+)]
 pub struct EffectiveConfig {
     /// Items in a batch; the last may have fewer.
     pub batch_size: usize,
     /// Worker threads; 0 loads on the calling thread.
     pub num_workers: usize,
+    /// Whether they came from `workers(..)`, and may serve other loaders too.
+    pub shared_workers: bool,
     /// How many batches may be alive.
     pub window: WindowConfig,
     /// The seed of the shuffle; `None` keeps the order of the dataset.
     pub shuffle: Option<u64>,
     /// Whether items that do not fill a last batch are left out.
     pub drop_last: bool,
+    /// Whether batches come in one order, or as they finish.
+    pub in_order: bool,
+    /// How long one `next()` may wait.
+    pub timeout: Option<Duration>,
+    /// A worker in one item for so long, while a batch is waited for, is logged.
+    pub stall_warning: Option<Duration>,
     /// Whether workers live as long as the loader.
     pub persistent_workers: bool,
+    /// How long the end of the workers waits for those inside user code.
+    pub shutdown_grace: Duration,
+    /// Whether the next epoch begins while the last batches of one are being used.
+    pub warm_next_epoch: bool,
     /// So many parts a batch (fewer for fewer items); `None` sizes parts by what they cost.
     pub parts_per_batch: Option<usize>,
     /// Whether items are fetched with `get_many`.
@@ -69,14 +86,26 @@ pub struct EffectiveConfig {
 impl fmt::Display for EffectiveConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "batch_size: {}", self.batch_size)?;
-        writeln!(f, "num_workers: {}", self.num_workers)?;
+        let shared = if self.shared_workers { ", shared" } else { "" };
+        writeln!(f, "num_workers: {}{shared}", self.num_workers)?;
         writeln!(f, "window: {}", self.window)?;
         match self.shuffle {
             Some(seed) => writeln!(f, "shuffle: every epoch, seed {seed}")?,
             None => writeln!(f, "shuffle: none, the order of the dataset")?,
         }
         writeln!(f, "drop_last: {}", self.drop_last)?;
+        writeln!(f, "in_order: {}", self.in_order)?;
+        match self.timeout {
+            Some(timeout) => writeln!(f, "timeout: {timeout:?} for one next()")?,
+            None => writeln!(f, "timeout: none")?,
+        }
+        match self.stall_warning {
+            Some(limit) => writeln!(f, "stall_warning: after {limit:?} in one item")?,
+            None => writeln!(f, "stall_warning: none")?,
+        }
         writeln!(f, "persistent_workers: {}", self.persistent_workers)?;
+        writeln!(f, "shutdown_grace: {:?}", self.shutdown_grace)?;
+        writeln!(f, "warm_next_epoch: {}", self.warm_next_epoch)?;
         match self.parts_per_batch {
             Some(parts) => writeln!(f, "parts_per_batch: {parts}")?,
             None => writeln!(f, "parts_per_batch: sized by what they cost")?,

@@ -8,15 +8,20 @@ mod burn;
 mod config_error;
 mod effective;
 mod loader;
+mod prefetch;
 mod progress;
 mod settings;
 mod source;
+mod workers;
 
 pub use builder::DataLoaderBuilder;
 pub use burn_prefetch_engine::{
-    BoxError, ContextRng, FetchContext, ItemRng, LoadError, Place, Stage, context, rng, rng_at,
+    BoxError, ContextRng, CrewReport, Doing, FetchContext, ItemRng, LoadError, Place, Stage,
+    WorkerReport, context, rng, rng_at,
 };
 pub use config_error::ConfigError;
 pub use effective::{EffectiveConfig, Ignored, WindowConfig};
 pub use loader::PrefetchDataLoader;
+pub use prefetch::{Prefetch, PrefetchIter};
 pub use progress::PrefetchIterator;
+pub use workers::{Workers, WorkersBuilder};

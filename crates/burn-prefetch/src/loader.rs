@@ -1,17 +1,18 @@
 //! Burn's `DataLoader` over the engine: passes, copies for other devices, slices.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, Weak};
 
-use burn_prefetch_engine::{Plan, Pool};
+use burn_prefetch_engine::Plan;
 
 use crate::burn::{DataLoader, DataLoaderIterator, Device};
 use crate::config_error::ConfigError;
 use crate::effective::EffectiveConfig;
-use crate::progress::PrefetchIterator;
+use crate::progress::{PrefetchIterator, WarmEpoch};
 use crate::settings::Settings;
-use crate::source::{PassSettings, Supply};
+use crate::source::{Pass, PassSettings, Supply};
+use crate::workers::Workers;
 
 /// A data loader: batches in one order, made ahead by workers, never more alive than allowed.
 ///
@@ -20,33 +21,38 @@ use crate::source::{PassSettings, Supply};
 /// count of the loader that it was made from; every `iter()` is one epoch. Order depends on the
 /// seed, the epoch and the bounds of a slice alone.
 ///
-/// Dropping the last of a family joins its workers after the part each is in, for at most five
-/// seconds; dropped on one of its own workers, it lets them end by themselves. An iterator that is
-/// leaked (`mem::forget`) keeps them.
+/// Dropping the last of a family joins its workers after the part each is in, for at most
+/// [`shutdown_grace`](crate::DataLoaderBuilder::shutdown_grace); dropped on one of its own workers, it
+/// lets them end by themselves. An iterator that is leaked (`mem::forget`) keeps them, as does a
+/// handle of [`Workers`] that are shared.
 pub struct PrefetchDataLoader<O> {
     supply: Arc<dyn Supply<O>>,
-    pool: Arc<Pool>,
+    workers: Workers,
     plan: Plan,
     settings: Arc<Settings>,
     next_epoch: AtomicUsize,
+    /// The next epoch, where its first batches are made before its `iter()`.
+    warm: Arc<WarmEpoch<O>>,
 }
 
 impl<O: Send + 'static> PrefetchDataLoader<O> {
-    pub(crate) fn new(
-        supply: Arc<dyn Supply<O>>,
-        pool: Arc<Pool>,
-        plan: Plan,
-        settings: Settings,
-    ) -> Self {
+    pub(crate) fn new(supply: Arc<dyn Supply<O>>, plan: Plan, settings: Settings) -> Self {
         warn_if_nothing_is_left(&plan, &settings);
         let next_epoch = AtomicUsize::new(settings.start_epoch);
         Self {
             supply,
-            pool,
+            workers: settings.hire(),
             plan,
             settings: Arc::new(settings),
             next_epoch,
+            warm: Arc::default(),
         }
+    }
+
+    /// The threads that make its batches, to be shared with other loaders or counted.
+    #[must_use]
+    pub fn workers(&self) -> Workers {
+        self.workers.clone()
     }
 
     /// How many batches a pass yields.
@@ -69,12 +75,74 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     /// A pass over one epoch; the count of epochs stays as it is.
     #[must_use]
     pub fn iter_epoch(&self, epoch: usize) -> PrefetchIterator<'_, O> {
-        let pass = PassSettings {
+        self.pass_alone(epoch)
+    }
+
+    /// The pass that the next `iter()` will be, without counting it: for a look at a first batch.
+    ///
+    /// ```
+    /// # use burn::data::dataloader::{DataLoader, batcher::Batcher};
+    /// # use burn::data::dataset::InMemDataset;
+    /// # use burn::tensor::Device;
+    /// # use burn_prefetch::DataLoaderBuilder;
+    /// # struct Collect;
+    /// # impl Batcher<u32, Vec<u32>> for Collect {
+    /// #     fn batch(&self, items: Vec<u32>, _device: &Device) -> Vec<u32> { items }
+    /// # }
+    /// # let data = InMemDataset::new((0..10).collect());
+    /// let loader = DataLoaderBuilder::new(Collect).batch_size(4).shuffle(7).try_build(data)?;
+    /// let first = loader.peek_epoch().next().expect("there is data")?;
+    /// assert_eq!(loader.iter().next().expect("there is data")?, first);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn peek_epoch(&self) -> PrefetchIterator<'_, O> {
+        self.pass_alone(self.epoch())
+    }
+
+    /// What `iter()` gives, as an iterator that owns all it needs and may go to another thread.
+    #[must_use]
+    pub fn iter_owned(&self) -> PrefetchIterator<'static, O> {
+        self.pass_alone(self.count_epoch())
+    }
+
+    /// The loader as its next pass; the workers stay until that ends.
+    #[must_use]
+    pub fn into_iter_owned(self) -> PrefetchIterator<'static, O> {
+        self.iter_owned()
+    }
+
+    /// A pass that nothing follows.
+    fn pass_alone<'a>(&self, epoch: usize) -> PrefetchIterator<'a, O> {
+        let mut pass = self.pass(epoch);
+        pass.reader.warm_next = false;
+        PrefetchIterator::new(self.supply.start(&self.workers.0, pass), Weak::new())
+    }
+
+    fn pass(&self, epoch: usize) -> PassSettings {
+        PassSettings {
             plan: self.plan.at(epoch),
             seed: self.settings.shuffle.unwrap_or_default(),
-            limits: self.settings.limits(),
-        };
-        PrefetchIterator::new(self.supply.start(&self.pool, pass))
+            reader: self.settings.reader(),
+        }
+    }
+
+    /// The epoch of a new pass.
+    fn count_epoch(&self) -> usize {
+        let next = |epoch: usize| Some(epoch.saturating_add(1));
+        let counted = self
+            .next_epoch
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        let (Ok(epoch) | Err(epoch)) = counted;
+        epoch
+    }
+
+    /// The pass over `epoch` if it has begun already; one over another epoch is of no use.
+    fn take_warm(&self, epoch: usize) -> Option<Box<dyn Pass<O>>> {
+        let mut warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
+        let pass = warm.take();
+        drop(warm);
+        pass.filter(|pass| pass.epoch() == epoch)
     }
 
     /// What is in force, and what was ignored and why.
@@ -115,10 +183,11 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     fn copy(&self) -> Self {
         Self {
             supply: Arc::clone(&self.supply),
-            pool: Arc::clone(&self.pool),
+            workers: self.workers.clone(),
             plan: self.plan,
             settings: Arc::clone(&self.settings),
             next_epoch: AtomicUsize::new(self.epoch()),
+            warm: Arc::default(),
         }
     }
 }
@@ -147,12 +216,11 @@ impl<O> fmt::Debug for PrefetchDataLoader<O> {
 
 impl<O: Send + 'static> DataLoader<O> for PrefetchDataLoader<O> {
     fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<O> + 'a> {
-        let next = |epoch: usize| Some(epoch.saturating_add(1));
-        let counted = self
-            .next_epoch
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-        let (Ok(epoch) | Err(epoch)) = counted;
-        Box::new(self.iter_epoch(epoch))
+        let epoch = self.count_epoch();
+        let pass = self
+            .take_warm(epoch)
+            .unwrap_or_else(|| self.supply.start(&self.workers.0, self.pass(epoch)));
+        Box::new(PrefetchIterator::new(pass, Arc::downgrade(&self.warm)))
     }
 
     /// What a pass yields: with `drop_last`, without the items left out.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError, Weak};
 
 use crate::burn::{DataLoaderIterator, DatasetError, Progress};
 use crate::source::Pass;
@@ -16,13 +17,19 @@ use crate::source::Pass;
 /// complete on the last batch and not before.
 pub struct PrefetchIterator<'a, O> {
     pass: Box<dyn Pass<O>>,
+    /// Where the next epoch waits for its `iter()`.
+    warm: Weak<WarmEpoch<O>>,
     _loader: PhantomData<&'a ()>,
 }
 
+/// The pass over an epoch that has begun before its `iter()`, if there is one.
+pub(crate) type WarmEpoch<O> = Mutex<Option<Box<dyn Pass<O>>>>;
+
 impl<O> PrefetchIterator<'_, O> {
-    pub(crate) fn new(pass: Box<dyn Pass<O>>) -> Self {
+    pub(crate) fn new(pass: Box<dyn Pass<O>>, warm: Weak<WarmEpoch<O>>) -> Self {
         Self {
             pass,
+            warm,
             _loader: PhantomData,
         }
     }
@@ -31,6 +38,18 @@ impl<O> PrefetchIterator<'_, O> {
     #[must_use]
     pub fn epoch(&self) -> usize {
         self.pass.epoch()
+    }
+
+    /// Leaves the next epoch with the loader, if that is still there.
+    fn keep_warm(&self, next: Box<dyn Pass<O>>) {
+        let Some(warm) = self.warm.upgrade() else {
+            return;
+        };
+        let older = warm
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .replace(next);
+        drop(older);
     }
 }
 
@@ -49,9 +68,11 @@ impl<O> Iterator for PrefetchIterator<'_, O> {
     type Item = Result<O, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.pass
-            .next()
-            .map(|outcome| outcome.map_err(DatasetError::new))
+        let outcome = self.pass.next()?;
+        if let Some(next) = self.pass.take_next() {
+            self.keep_warm(next);
+        }
+        Some(outcome.map_err(DatasetError::new))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -1,15 +1,19 @@
 //! What can be set, its defaults, its checks, and what is in force.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
-use burn_prefetch_engine::{Ahead, Lifetime, Limits, Parts, Remainder};
+use burn_prefetch_engine::{
+    Ahead, Delivery, Lifetime, Limits, Parts, Patience, ReaderConfig, Remainder,
+};
 
 use crate::burn::Device;
 use crate::config_error::ConfigError;
 use crate::effective::{EffectiveConfig, Ignored, WindowConfig};
+use crate::workers::{Crew, SHUTDOWN_GRACE, Workers};
 
-/// More workers than this is a slip of the keyboard: each is an operating-system thread.
-const MOST_WORKERS: usize = 1_024;
+/// A worker in one item for so long while a batch is waited for is worth a line in the log.
+const STALL_WARNING: Duration = Duration::from_secs(30);
 
 /// More parts than this is a slip of the keyboard: it exceeds any useful batch size.
 const MOST_PARTS: usize = 65_536;
@@ -19,11 +23,17 @@ const MOST_PARTS: usize = 65_536;
 pub(crate) struct Settings {
     pub(crate) batch_size: usize,
     pub(crate) shuffle: Option<u64>,
-    pub(crate) num_workers: usize,
+    /// The loader's own workers.
+    pub(crate) crew: Crew,
+    /// Workers that it shares with others.
+    pub(crate) workers: Option<Workers>,
     pub(crate) device: Option<Device>,
     pub(crate) prefetch_factor: Option<usize>,
     pub(crate) prefetch: Option<usize>,
-    pub(crate) persistent_workers: Option<bool>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) stall_warning: Option<Duration>,
+    pub(crate) in_order: Option<bool>,
+    pub(crate) warm_next_epoch: bool,
     pub(crate) drop_last: bool,
     pub(crate) parts_per_batch: Option<usize>,
     pub(crate) batched: bool,
@@ -37,11 +47,15 @@ impl Default for Settings {
         Self {
             batch_size: 1,
             shuffle: None,
-            num_workers: 0,
+            crew: Crew::default(),
+            workers: None,
             device: None,
             prefetch_factor: None,
             prefetch: None,
-            persistent_workers: None,
+            timeout: None,
+            stall_warning: Some(STALL_WARNING),
+            in_order: None,
+            warm_next_epoch: false,
             drop_last: false,
             parts_per_batch: None,
             batched: false,
@@ -54,13 +68,8 @@ impl Settings {
     /// Says what cannot be used; the size of a batch comes back as what it was checked to be.
     pub(crate) fn check(&self) -> Result<NonZeroUsize, ConfigError> {
         let batch_size = NonZeroUsize::new(self.batch_size).ok_or(ConfigError::BatchSizeZero)?;
-        if self.num_workers > MOST_WORKERS {
-            let num_workers = self.num_workers;
-            return Err(ConfigError::TooManyWorkers {
-                num_workers,
-                most: MOST_WORKERS,
-            });
-        }
+        self.check_workers()?;
+        self.check_waiting()?;
         match self.parts_per_batch {
             Some(0) => Err(ConfigError::PartsZero),
             Some(parts) if parts > MOST_PARTS => Err(ConfigError::TooManyParts {
@@ -68,6 +77,46 @@ impl Settings {
                 most: MOST_PARTS,
             }),
             Some(_) | None => Ok(batch_size),
+        }
+    }
+
+    fn check_workers(&self) -> Result<(), ConfigError> {
+        self.crew.check()?;
+        if let (Some(_), Some(setting)) = (&self.workers, self.crew.given()) {
+            return Err(ConfigError::GivenBesideWorkers { setting });
+        }
+        match self.warm_next_epoch {
+            true if self.num_workers() == 0 => Err(ConfigError::WarmWithoutWorkers),
+            true if !self.persistent_workers() => Err(ConfigError::WarmWithoutPersistence),
+            true | false => Ok(()),
+        }
+    }
+
+    fn check_waiting(&self) -> Result<(), ConfigError> {
+        if self.stall_warning == Some(Duration::ZERO) {
+            return Err(ConfigError::StallWarningZero);
+        }
+        match self.timeout {
+            Some(Duration::ZERO) => Err(ConfigError::TimeoutZero),
+            Some(timeout) if self.num_workers() == 0 => {
+                Err(ConfigError::TimeoutWithoutWorkers { timeout })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The workers to be used: those given, or new ones.
+    pub(crate) fn hire(&self) -> Workers {
+        match &self.workers {
+            Some(workers) => workers.clone(),
+            None => self.crew.hire(),
+        }
+    }
+
+    pub(crate) fn num_workers(&self) -> usize {
+        match &self.workers {
+            Some(workers) => workers.num_workers(),
+            None => self.crew.num_workers(),
         }
     }
 
@@ -79,15 +128,23 @@ impl Settings {
         }
     }
 
-    pub(crate) fn lifetime(&self) -> Lifetime {
-        if self.persistent_workers() {
-            Lifetime::Pool
-        } else {
-            Lifetime::Readers
+    pub(crate) fn reader(&self) -> ReaderConfig {
+        ReaderConfig {
+            limits: self.limits(),
+            delivery: if self.in_order.unwrap_or(true) {
+                Delivery::InOrder
+            } else {
+                Delivery::AsFinished
+            },
+            patience: Patience {
+                timeout: self.timeout,
+                stall_warning: self.stall_warning,
+            },
+            warm_next: self.warm_next_epoch,
         }
     }
 
-    pub(crate) fn limits(&self) -> Limits {
+    fn limits(&self) -> Limits {
         let ahead = match self.bound() {
             Some(batches) => Ahead::Fixed(batches),
             None => Ahead::Learned,
@@ -108,19 +165,31 @@ impl Settings {
     }
 
     pub(crate) fn effective(&self) -> EffectiveConfig {
-        let window = match (self.num_workers, self.bound()) {
+        let num_workers = self.num_workers();
+        let pool = self.workers.as_ref().map(|workers| workers.0.config());
+        let reader = self.reader();
+        let window = match (num_workers, self.bound()) {
             (0, _) => WindowConfig::Inline,
             (_, Some(batches)) => WindowConfig::Batches(batches),
             (workers, None) => WindowConfig::Learned { most: 2 * workers },
         };
         EffectiveConfig {
             batch_size: self.batch_size,
-            num_workers: self.num_workers,
+            num_workers,
+            shared_workers: self.workers.is_some(),
             window,
             shuffle: self.shuffle,
             drop_last: self.drop_last,
-            persistent_workers: self.persistent_workers() && self.num_workers > 0,
-            parts_per_batch: match self.limits().parts {
+            in_order: reader.delivery == Delivery::InOrder,
+            timeout: self.timeout,
+            stall_warning: reader.patience.stall_warning.filter(|_| num_workers > 0),
+            persistent_workers: self.persistent_workers() && num_workers > 0,
+            shutdown_grace: pool.map_or_else(
+                || self.crew.shutdown_grace.unwrap_or(SHUTDOWN_GRACE),
+                |pool| pool.shutdown_grace,
+            ),
+            warm_next_epoch: self.warm_next_epoch,
+            parts_per_batch: match reader.limits.parts {
                 Parts::Fixed(parts) => Some(parts.get()),
                 Parts::Learned => None,
             },
@@ -131,7 +200,10 @@ impl Settings {
     }
 
     fn persistent_workers(&self) -> bool {
-        self.persistent_workers.unwrap_or(true)
+        match &self.workers {
+            Some(workers) => workers.0.config().lifetime == Lifetime::Pool,
+            None => self.crew.persistent.unwrap_or(true),
+        }
     }
 
     /// The strictest of the bounds given.
@@ -145,7 +217,7 @@ impl Settings {
 
     fn by_factor(&self) -> Option<usize> {
         self.prefetch_factor
-            .map(|factor| factor.saturating_mul(self.num_workers))
+            .map(|factor| factor.saturating_mul(self.num_workers()))
     }
 
     fn ignored(&self) -> Vec<Ignored> {
@@ -159,20 +231,23 @@ impl Settings {
         };
         let factor = self.prefetch_factor.map(|factor| factor.to_string());
         let total = self.prefetch.map(|total| total.to_string());
-        if self.num_workers == 0 {
+        if self.num_workers() == 0 {
             let inline = "with 0 workers a batch is made when next() asks for it".to_owned();
             note("prefetch_factor", factor, inline.clone());
             note("prefetch", total, inline);
             let threadless = "with 0 workers there is no thread to keep".to_owned();
-            note(
-                "persistent_workers",
-                self.persistent_workers.map(|on| on.to_string()),
-                threadless,
-            );
+            let crew = &self.crew;
+            let persistent = crew.persistent.map(|on| on.to_string());
+            note("persistent_workers", persistent, threadless.clone());
+            let grace = crew.shutdown_grace.map(|grace| format!("{grace:?}"));
+            note("shutdown_grace", grace, threadless);
+            let one_by_one = "with 0 workers batches are made one after the other".to_owned();
+            let in_order = self.in_order.filter(|in_order| !in_order);
+            note("in_order", in_order.map(|on| on.to_string()), one_by_one);
             return ignored;
         }
         if let (Some(by_factor), Some(given)) = (self.by_factor(), self.prefetch) {
-            let workers = self.num_workers;
+            let workers = self.num_workers();
             if given < by_factor {
                 let why = format!("prefetch({given}) is stricter than {by_factor} batches");
                 note("prefetch_factor", factor, why);
@@ -191,6 +266,16 @@ impl Settings {
 mod tests {
     use super::*;
 
+    fn with_workers(num_workers: usize) -> Settings {
+        Settings {
+            crew: Crew {
+                num_workers: Some(num_workers),
+                ..Crew::default()
+            },
+            ..Settings::default()
+        }
+    }
+
     fn bound(settings: &Settings) -> WindowConfig {
         settings.effective().window
     }
@@ -198,10 +283,9 @@ mod tests {
     #[test]
     fn the_strictest_bound_wins_and_the_other_is_named() {
         let mut settings = Settings {
-            num_workers: 4,
             prefetch_factor: Some(2),
             prefetch: Some(3),
-            ..Settings::default()
+            ..with_workers(4)
         };
         assert_eq!(bound(&settings), WindowConfig::Batches(3));
         assert_eq!(settings.effective().ignored[0].setting, "prefetch_factor");
@@ -218,7 +302,10 @@ mod tests {
     fn without_workers_the_prefetch_settings_are_ignored() {
         let settings = Settings {
             prefetch_factor: Some(2),
-            persistent_workers: Some(true),
+            crew: Crew {
+                persistent: Some(true),
+                ..Crew::default()
+            },
             ..Settings::default()
         };
         let effective = settings.effective();
@@ -241,12 +328,8 @@ mod tests {
             ..Settings::default()
         };
         assert_eq!(check(zero), Err(ConfigError::BatchSizeZero));
-        let workers = Settings {
-            num_workers: MOST_WORKERS + 1,
-            ..Settings::default()
-        };
         assert!(matches!(
-            check(workers),
+            check(with_workers(5_000)),
             Err(ConfigError::TooManyWorkers { .. })
         ));
         let parts = Settings {
@@ -262,5 +345,52 @@ mod tests {
             check(parts),
             Err(ConfigError::TooManyParts { .. })
         ));
+    }
+
+    #[test]
+    fn what_needs_workers_says_so() {
+        let timed = |timeout: Duration, workers: usize| Settings {
+            timeout: Some(timeout),
+            ..with_workers(workers)
+        };
+        assert_eq!(
+            timed(Duration::ZERO, 2).check(),
+            Err(ConfigError::TimeoutZero)
+        );
+        let second = Duration::from_secs(1);
+        let refused = ConfigError::TimeoutWithoutWorkers { timeout: second };
+        assert_eq!(timed(second, 0).check(), Err(refused));
+        assert!(timed(second, 1).check().is_ok());
+        let on_none = Settings {
+            timeout: Some(second),
+            workers: Some(Workers::new(0)),
+            ..Settings::default()
+        };
+        assert_eq!(on_none.check(), Err(refused));
+        let warm = |workers: usize| Settings {
+            warm_next_epoch: true,
+            ..with_workers(workers)
+        };
+        assert_eq!(warm(0).check(), Err(ConfigError::WarmWithoutWorkers));
+        assert!(warm(1).check().is_ok());
+        let mut fleeting = warm(1);
+        fleeting.crew.persistent = Some(false);
+        assert_eq!(fleeting.check(), Err(ConfigError::WarmWithoutPersistence));
+    }
+
+    #[test]
+    fn threads_have_their_settings_once() {
+        let mut shared = Settings {
+            workers: Some(Workers::new(2)),
+            ..Settings::default()
+        };
+        assert!(shared.check().is_ok());
+        assert_eq!(shared.effective().num_workers, 2);
+        shared.crew.num_workers = Some(2);
+        let setting = "num_workers";
+        assert_eq!(
+            shared.check(),
+            Err(ConfigError::GivenBesideWorkers { setting })
+        );
     }
 }

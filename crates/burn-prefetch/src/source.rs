@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use burn_prefetch_engine::{
-    BoxError, EpochPlan, FetchError, Job, Limits, LoadError, Part, Pieces, Pool, Reader, Source,
+    BoxError, EpochPlan, FetchError, Job, LoadError, Part, Pieces, Pool, Reader, ReaderConfig,
+    Source,
 };
 
 use crate::burn::{Batcher, Dataset, Device};
@@ -15,6 +16,8 @@ pub(crate) trait Pass<O>: Iterator<Item = Result<O, LoadError>> + Send {
     /// Items in the batches returned, and in the whole pass.
     fn items(&self) -> (usize, usize);
     fn epoch(&self) -> usize;
+    /// The pass over the next epoch, if it has begun and this one is complete.
+    fn take_next(&mut self) -> Option<Box<dyn Pass<O>>>;
 }
 
 impl<S: Source> Pass<S::Batch> for Reader<S> {
@@ -24,6 +27,11 @@ impl<S: Source> Pass<S::Batch> for Reader<S> {
 
     fn epoch(&self) -> usize {
         Reader::epoch(self)
+    }
+
+    fn take_next(&mut self) -> Option<Box<dyn Pass<S::Batch>>> {
+        let next = Reader::take_next(self)?;
+        Some(Box::new(next))
     }
 }
 
@@ -38,7 +46,7 @@ pub(crate) trait Supply<O>: Send + Sync {
 pub(crate) struct PassSettings {
     pub(crate) plan: EpochPlan,
     pub(crate) seed: u64,
-    pub(crate) limits: Limits,
+    pub(crate) reader: ReaderConfig,
 }
 
 /// How items are asked for.
@@ -67,13 +75,13 @@ where
     O: Send + 'static,
 {
     fn start(&self, pool: &Arc<Pool>, pass: PassSettings) -> Box<dyn Pass<O>> {
-        let PassSettings { plan, seed, limits } = pass;
+        let PassSettings { plan, seed, reader } = pass;
         let job = Job {
             source: Arc::clone(self),
             plan,
             seed,
         };
-        Box::new(Reader::new(Arc::clone(pool), job, limits))
+        Box::new(Reader::new(Arc::clone(pool), job, reader))
     }
 
     fn on(&self, device: Device) -> Arc<dyn Supply<O>> {

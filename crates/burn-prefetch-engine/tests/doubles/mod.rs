@@ -6,10 +6,11 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use burn_prefetch_engine::{
-    Ahead, BoxError, FetchError, Job, Lifetime, Limits, Order, Part, Parts, Pieces, Plan, Pool,
-    Reader, Remainder, Source,
+    Ahead, BoxError, Delivery, FetchError, Job, Lifetime, Limits, Order, Part, Parts, Patience,
+    Pieces, Plan, Pool, PoolConfig, Reader, ReaderConfig, Remainder, Source, WorkerInit,
 };
 
 /// What a source does besides returning the index; it may panic.
@@ -77,38 +78,83 @@ pub struct Loader {
     pub source: Arc<Numbers>,
     pub pool: Arc<Pool>,
     pub plan: Plan,
-    pub limits: Limits,
+    pub config: ReaderConfig,
 }
 
 impl Loader {
     /// `items` in batches of `size` under `workers`, at most `ahead` alive, `parts` a batch.
     pub fn new(source: Numbers, workers: usize, (items, size): (usize, usize)) -> Self {
+        let pool = PoolConfig {
+            size: workers,
+            lifetime: Lifetime::Pool,
+            shutdown_grace: Duration::from_secs(5),
+            worker_init: None,
+        };
         let size = NonZeroUsize::new(size).unwrap();
         Self {
             source: Arc::new(source),
-            pool: Arc::new(Pool::new(workers, Lifetime::Pool)),
+            pool: Arc::new(Pool::new(pool)),
             plan: Plan::new(Order::sequential(items), size, Remainder::Keep),
-            limits: Limits {
-                ahead: Ahead::Learned,
-                bytes: None,
-                parts: Parts::Learned,
+            config: ReaderConfig {
+                limits: Limits {
+                    ahead: Ahead::Learned,
+                    bytes: None,
+                    parts: Parts::Learned,
+                },
+                delivery: Delivery::InOrder,
+                patience: Patience::default(),
+                warm_next: false,
             },
         }
     }
 
     pub fn ahead(mut self, batches: usize) -> Self {
-        self.limits.ahead = Ahead::Fixed(batches);
+        self.config.limits.ahead = Ahead::Fixed(batches);
         self
     }
 
     pub fn parts(mut self, parts: usize) -> Self {
-        self.limits.parts = Parts::Fixed(NonZeroUsize::new(parts).unwrap());
+        self.config.limits.parts = Parts::Fixed(NonZeroUsize::new(parts).unwrap());
         self
     }
 
-    pub fn lifetime(mut self, lifetime: Lifetime) -> Self {
-        self.pool = Arc::new(Pool::new(self.pool.size(), lifetime));
+    pub fn unordered(mut self) -> Self {
+        self.config.delivery = Delivery::AsFinished;
         self
+    }
+
+    pub fn warm(mut self) -> Self {
+        self.config.warm_next = true;
+        self
+    }
+
+    /// Under the model checker no time or a millisecond passes between any two moments.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.config.patience.timeout = Some(timeout);
+        self
+    }
+
+    pub fn lifetime(self, lifetime: Lifetime) -> Self {
+        self.pooled(|config| config.lifetime = lifetime)
+    }
+
+    pub fn init(self, init: WorkerInit) -> Self {
+        self.pooled(|config| config.worker_init = Some(init))
+    }
+
+    fn pooled(mut self, set: impl FnOnce(&mut PoolConfig)) -> Self {
+        let mut config = self.pool.config().clone();
+        set(&mut config);
+        self.pool = Arc::new(Pool::new(config));
+        self
+    }
+
+    /// Another source on the same workers.
+    pub fn over(&self, source: Numbers) -> Self {
+        Self {
+            source: Arc::new(source),
+            ..self.clone()
+        }
     }
 
     pub fn iter(&self) -> Reader<Numbers> {
@@ -117,7 +163,7 @@ impl Loader {
             plan: self.plan.at(0),
             seed: 0,
         };
-        Reader::new(Arc::clone(&self.pool), job, self.limits)
+        Reader::new(Arc::clone(&self.pool), job, self.config)
     }
 
     /// What a pass without errors yields.
