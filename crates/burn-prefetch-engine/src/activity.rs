@@ -19,6 +19,8 @@ pub(crate) struct Activity {
     index: AtomicUsize,
     /// The call, by `changes`, for which a stall was reported.
     reported: AtomicUsize,
+    /// The call that somebody has waited for in vain.
+    suspected: AtomicUsize,
 }
 
 const IDLE: usize = 0;
@@ -106,6 +108,15 @@ impl Activity {
                 here,
             },
         }
+    }
+
+    /// Somebody has waited in vain while the worker was in this `call`.
+    pub(crate) fn suspect(&self, call: usize) {
+        self.suspected.store(call, Relaxed);
+    }
+
+    pub(crate) fn is_suspect(&self, call: usize) -> bool {
+        self.suspected.load(Relaxed) == call && call > 0
     }
 
     /// Whether nobody has reported yet that the worker stalls in this `call`; now somebody has.

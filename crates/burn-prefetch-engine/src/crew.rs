@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::activity::Activity;
-use crate::sync::JoinHandle;
+use crate::report::Doing;
+use crate::sync::{JoinHandle, Moment};
 
 /// What tells a worker's thread from those that had its number before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,20 @@ struct Post {
     running: bool,
     thread: Option<JoinHandle<()>>,
     activity: Arc<Activity>,
+    /// The call that it was seen in last, and since when.
+    seen: Option<(usize, Moment)>,
+}
+
+/// What a look at one worker showed.
+#[derive(Clone, Debug)]
+pub(crate) struct Sight {
+    pub(crate) badge: Badge,
+    pub(crate) activity: Arc<Activity>,
+    /// Which call it is in.
+    pub(crate) call: usize,
+    pub(crate) doing: Doing,
+    /// Since when it has been in that call, as far as anybody has looked.
+    pub(crate) since: Moment,
 }
 
 impl Crew {
@@ -54,6 +69,7 @@ impl Crew {
         let post = &mut self.posts[number];
         post.generation += 1;
         post.activity = Arc::default();
+        post.seen = None;
         let badge = Badge {
             number,
             generation: post.generation,
@@ -99,20 +115,29 @@ impl Crew {
         post.thread.take()
     }
 
-    /// All workers that run, and where they write what they do.
-    pub(crate) fn on_duty(&self) -> impl Iterator<Item = (Badge, &Arc<Activity>)> {
-        let running = self
-            .posts
-            .iter()
-            .enumerate()
-            .filter(|(_, post)| post.running);
-        running.map(|(number, post)| {
-            let badge = Badge {
-                number,
-                generation: post.generation,
+    /// Looks at all workers that run, `now`, for the reader of a `pass`.
+    pub(crate) fn look(&mut self, now: Moment, pass: usize) -> Vec<Sight> {
+        let posts = self.posts.iter_mut().enumerate();
+        let running = posts.filter(|(_, post)| post.running);
+        let sights = running.map(|(number, post)| {
+            let (call, doing) = post.activity.read(pass);
+            let since = match post.seen {
+                Some((seen, since)) if seen == call => since,
+                Some(_) | None => now,
             };
-            (badge, &post.activity)
-        })
+            post.seen = Some((call, since));
+            Sight {
+                badge: Badge {
+                    number,
+                    generation: post.generation,
+                },
+                activity: Arc::clone(&post.activity),
+                call,
+                doing,
+                since,
+            }
+        });
+        sights.collect()
     }
 
     /// The handles of all threads that were not given up.
@@ -146,7 +171,7 @@ mod tests {
         assert!(crew.has(next) && crew.has(second) && !crew.has(first));
         crew.ended(first);
         assert_eq!((crew.running(), crew.disowned()), (2, 0));
-        assert_eq!(crew.on_duty().count(), 2);
+        assert_eq!(crew.look(Moment::now(), 0).len(), 2);
     }
 
     #[test]
@@ -159,5 +184,23 @@ mod tests {
         assert!(crew.disown(second).is_none());
         crew.ended(first);
         assert!(crew.disown(second).is_some());
+    }
+
+    #[test]
+    fn a_look_knows_what_the_one_before_saw() {
+        let mut crew = Crew::of(1);
+        let (badge, activity) = crew.vacancy().expect("a number is free");
+        let thread = spawn("prefetch-test".to_owned(), || ()).expect("the system has a thread");
+        crew.started(badge, thread);
+        activity.starting();
+        let first = crew.look(Moment::now(), 0).remove(0);
+        let second = crew.look(Moment::now(), 0).remove(0);
+        assert_eq!((first.badge, first.call), (badge, second.call));
+        let age = first.since.elapsed();
+        assert!(second.since.elapsed() >= age);
+        activity.idle();
+        let third = crew.look(Moment::now(), 0).remove(0);
+        assert_ne!(third.call, second.call);
+        assert_eq!(third.doing, Doing::Idle);
     }
 }

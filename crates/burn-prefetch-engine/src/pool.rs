@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam_utils::CachePadded;
 
 use crate::activity::Activity;
-use crate::crew::{Badge, Crew};
+use crate::crew::{Badge, Crew, Sight};
 use crate::error::{LoadError, Place, Stage};
 use crate::init::{Guests, InitError, WorkerInit};
 use crate::line::Line;
@@ -260,11 +260,9 @@ impl Pool {
         (pool == self.shared.id()).then_some(badge)
     }
 
-    /// Shows every worker and where it writes what it does.
-    pub(crate) fn visit(&self, mut visitor: impl FnMut(Badge, &Arc<Activity>)) {
-        let state = self.shared.state.lock();
-        let workers = state.crew.on_duty();
-        workers.for_each(|(badge, activity)| visitor(badge, activity));
+    /// Looks at every worker, for the reader of a `pass`.
+    pub(crate) fn look(&self, now: Moment, pass: usize) -> Vec<Sight> {
+        self.shared.state.lock().crew.look(now, pass)
     }
 
     /// Gives up workers that do not come back, and puts others in their places; which they were.

@@ -1,10 +1,8 @@
 //! A waiting reader's clock, and what it sees of the workers meanwhile.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::activity::Activity;
-use crate::crew::Badge;
+use crate::crew::{Badge, Sight};
 use crate::pool::Pool;
 use crate::report::{CrewReport, Doing, WorkerReport};
 use crate::sync::Moment;
@@ -31,18 +29,7 @@ pub(crate) struct Watch {
     /// The pass of the reader that waits.
     pass: usize,
     begun: Option<Moment>,
-    seen: Vec<Seen>,
-}
-
-/// One worker since the wait began.
-#[derive(Debug)]
-struct Seen {
-    badge: Badge,
-    activity: Arc<Activity>,
-    call: usize,
-    doing: Doing,
-    /// Since when it has been in this call, as far as was looked.
-    since: Moment,
+    seen: Vec<Sight>,
 }
 
 impl Watch {
@@ -62,9 +49,9 @@ impl Watch {
         }
         let now = Moment::now();
         self.begun = Some(now);
-        // A stall may be noticed a look later; who is given up must not have moved since now.
+        // A stall may be noticed a look later; who is given up must be known since the beginning.
         if self.patience.timeout.is_some() {
-            self.see(pool, now);
+            self.seen = pool.look(now, self.pass);
         }
     }
 
@@ -85,53 +72,44 @@ impl Watch {
         Some(left.map_or(pause, |left| pause.min(left)))
     }
 
-    /// Looks at every worker, and warns of those that stall.
+    /// Looks at every worker: warns of those that stall, and gives up those that somebody has waited
+    /// for in vain before and that have been in that same call for long enough now.
     pub(crate) fn look(&mut self, pool: &Pool) {
-        self.see(pool, Moment::now());
-        let Some(limit) = self.patience.stall_warning else {
-            return;
-        };
-        for seen in self.seen.iter().filter(|seen| seen.is_busy_for(limit)) {
-            if seen.activity.report_once(seen.call) {
-                log::warn!("{}, and a batch is waited for", seen.report(&[]));
+        self.seen = pool.look(Moment::now(), self.pass);
+        if let Some(limit) = self.patience.stall_warning {
+            self.stalled(limit).for_each(|seen| self.warn(seen));
+        }
+        if let Some(limit) = self.patience.timeout {
+            let stuck = self.stalled(limit);
+            let suspects = stuck.filter(|seen| seen.activity.is_suspect(seen.call));
+            let badges: Vec<_> = suspects.map(|seen| seen.badge).collect();
+            if !badges.is_empty() {
+                pool.give_up_on(&badges);
             }
         }
     }
 
-    fn see(&mut self, pool: &Pool, now: Moment) {
-        let before = std::mem::take(&mut self.seen);
-        pool.visit(|badge, activity| {
-            let (call, doing) = activity.read(self.pass);
-            let same = |seen: &&Seen| seen.badge == badge && seen.call == call;
-            let since = before.iter().find(same).map_or(now, |seen| seen.since);
-            self.seen.push(Seen {
-                badge,
-                activity: Arc::clone(activity),
-                call,
-                doing,
-                since,
-            });
-        });
-    }
-
     /// Whether the wait has lasted as long as it may.
     pub(crate) fn is_over(&self) -> bool {
-        self.begun.is_some()
-            && self
-                .patience
-                .timeout
-                .is_some_and(|limit| self.waited() >= limit)
+        let waited = self.begun.map(Moment::elapsed);
+        let limit = self.patience.timeout;
+        limit
+            .zip(waited)
+            .is_some_and(|(limit, waited)| waited >= limit)
     }
 
-    /// Gives up the workers that have been in one call for the whole time, and reports of all.
+    /// Gives up the workers that have been in one call for as long as the reader may wait, and
+    /// reports of all. The others that are busy are given up by a later look, if they stay so.
     pub(crate) fn give_up(&mut self, pool: &Pool) -> CrewReport {
-        self.look(pool);
-        let limit = self.patience.timeout.unwrap_or(Duration::MAX);
-        let busy = self.seen.iter().filter(|seen| seen.is_busy_for(limit));
-        let stuck: Vec<_> = busy.map(|seen| seen.badge).collect();
+        self.seen = pool.look(Moment::now(), self.pass);
+        let limit = self.limit();
+        let stuck: Vec<_> = self.stalled(limit).map(|seen| seen.badge).collect();
         let disowned_before = pool.disowned();
         let gone = pool.give_up_on(&stuck);
-        let workers = self.seen.iter().map(|seen| seen.report(&gone)).collect();
+        for seen in self.stalled(Duration::ZERO) {
+            seen.activity.suspect(seen.call);
+        }
+        let workers = self.seen.iter().map(|seen| report(seen, &gone)).collect();
         CrewReport {
             workers,
             disowned_before,
@@ -146,19 +124,30 @@ impl Watch {
     fn waited(&self) -> Duration {
         self.begun.map(Moment::elapsed).unwrap_or_default()
     }
-}
 
-impl Seen {
-    fn is_busy_for(&self, limit: Duration) -> bool {
-        self.doing != Doing::Idle && self.since.elapsed() >= limit
+    /// Who has been in one call for so long.
+    fn stalled(&self, limit: Duration) -> impl Iterator<Item = &Sight> {
+        let busy = self.seen.iter().filter(|seen| seen.doing != Doing::Idle);
+        busy.filter(move |seen| seen.since.elapsed() >= limit)
     }
 
-    fn report(&self, gone: &[Badge]) -> WorkerReport {
-        WorkerReport {
-            worker: self.badge.number,
-            doing: self.doing,
-            at_least: self.since.elapsed(),
-            disowned: gone.contains(&self.badge),
+    fn warn(&self, seen: &Sight) {
+        if seen.activity.report_once(seen.call) {
+            let hint = match self.patience.timeout {
+                None => "; a timeout would end the wait",
+                Some(_) => "",
+            };
+            let words = report(seen, &[]);
+            log::warn!("{words}, and a batch is waited for{hint}");
         }
+    }
+}
+
+fn report(seen: &Sight, gone: &[Badge]) -> WorkerReport {
+    WorkerReport {
+        worker: seen.badge.number,
+        doing: seen.doing,
+        at_least: seen.since.elapsed(),
+        disowned: gone.contains(&seen.badge),
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use burn_prefetch_engine::{Lifetime, LoadError, Patience, WorkerInit};
+use burn_prefetch_engine::{Background, Lifetime, LoadError, Patience, WorkerInit};
 use doubles::{Loader, Numbers};
 use shuttle::sync::mpsc::channel;
 use shuttle::sync::{Condvar, Mutex};
@@ -395,5 +395,26 @@ fn a_thread_that_cannot_be_prepared_is_told_of_and_tried_again() {
         assert_eq!(outcomes.len(), 1);
         assert!(matches!(outcomes[0], Err(LoadError::Init { .. })));
         drained(&loader);
+    });
+}
+
+#[test]
+fn an_iterator_run_ahead_is_whole_and_ends_early() {
+    check(|| {
+        let background = Background::new();
+        for limit in [0, 1, 2] {
+            let mut items = 0..3;
+            let ahead = background.run((0, limit), move |outlet| outlet.put_all(|| items.next()));
+            let items: Vec<_> = ahead.map(Result::unwrap).collect();
+            assert_eq!(items, [0, 1, 2]);
+        }
+        let (kept, ended) = channel::<()>();
+        let ahead = background.run((0, 1), move |outlet| {
+            let _kept = kept;
+            outlet.put_all(|| Some(7));
+        });
+        assert_eq!(ahead.take(2).count(), 2);
+        // The thread lets go of what it had.
+        assert!(ended.recv().is_err());
     });
 }

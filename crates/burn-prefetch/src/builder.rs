@@ -144,10 +144,11 @@ where
     /// How long one `next()` may wait (default: for ever). Not 0, and not with 0 workers.
     ///
     /// When it is over, the pass ends with [`LoadError::Timeout`](crate::LoadError::Timeout), which says
-    /// what each worker is doing. Every worker that has been in *one* `get` or batcher call for all of
-    /// that time is given up: another thread takes its place, and when it comes back it drops what it
-    /// brings, unless another iterator waits for that, and ends. At most `num_workers` threads are
-    /// given up at a time; beyond that every `next()` returns
+    /// what each worker is doing. Every worker that has been in *one* `get` or batcher call for as
+    /// long is given up: another thread takes its place, and when it comes back it drops what it
+    /// brings, unless another iterator waits for that, and ends. A worker that came to its call later
+    /// is given up in the next wait, as soon as it has been there for as long. At most `num_workers`
+    /// threads are given up at a time; beyond that every `next()` returns
     /// [`LoadError::Exhausted`](crate::LoadError::Exhausted) until one of them has come back.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
