@@ -5,17 +5,22 @@
 //! for, with a [`Gate`], a [`Tally`] or a gauge.
 
 mod batchers;
+mod crews;
 mod datasets;
+mod failures;
 mod floors;
 mod gate;
 mod gauge;
 mod logs;
 mod passes;
 mod process;
+mod traces;
 mod watchdog;
 
 pub use batchers::{Collect, Keep, PanicOn, Placed, Rows};
+pub use crews::{expect_crew, for_each_crew, once_it_waits};
 pub use datasets::{Broken, Counting, Fault, Hooked, Numbers, Unreadable, Waits};
+pub use failures::{cause, failure, is_exhausted, late, timed_out};
 pub use floors::{Source, complaints};
 pub use gate::{Gate, Tally};
 pub use gauge::{Alive, Guarded, GuardedNumbers, Lead, Token};
@@ -25,4 +30,5 @@ pub use process::{
     LiveThreads, alone, eventually, expect_loader_threads, loader_threads, open_files,
     threads_begun_here,
 };
+pub use traces::{Kept, Traced, Traces, indices};
 pub use watchdog::{LIMIT, WORKERS, for_each_case, for_each_worker_count, guarded, within};

@@ -48,6 +48,8 @@ pub struct Reader<S: Source> {
     items_returned: usize,
     /// Places freed since a worker was last woken for them.
     freed: usize,
+    /// Since when `next()` has been waiting; later looks do not lose the place in line.
+    waiting_since: Option<usize>,
     watch: Watch,
     /// The epoch after this one, once this one has no batch left to start.
     next: Option<Box<Self>>,
@@ -91,6 +93,7 @@ impl<S: Source> Reader<S> {
             returned: 0,
             items_returned: 0,
             freed: 0,
+            waiting_since: None,
             watch,
             next: None,
             over,
@@ -139,6 +142,7 @@ impl<S: Source> Reader<S> {
             }
             self.feed.take_ready(&mut self.at_hand);
             if !self.at_hand.is_empty() {
+                self.waiting_since = None;
                 self.watch.end();
                 return Ok(());
             }
@@ -170,9 +174,9 @@ impl<S: Source> Reader<S> {
     fn wait(&mut self) {
         self.watch.begin(&self.pool);
         let pause = self.watch.pause();
-        let in_time = self
-            .feed
-            .wait(self.pool.tick(), pause, || self.pool.is_troubled());
+        let pool = &self.pool;
+        let since = *self.waiting_since.get_or_insert_with(|| pool.tick());
+        let in_time = self.feed.wait(since, pause, || pool.is_troubled());
         if !in_time {
             self.watch.look(&self.pool);
         }
