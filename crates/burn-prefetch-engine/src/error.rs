@@ -129,11 +129,11 @@ pub enum LoadError {
         /// Every worker when the time was over.
         crew: Box<CrewReport>,
     },
-    /// As many threads as there are workers have been given up, and the workers that are left are
-    /// stuck too: nobody is served until one of them comes back.
+    /// As many threads have been given up as there are workers, and one more is stuck: nobody is
+    /// served until one of them comes back.
     #[error(
-        "{at}: {disowned} threads that were given up are still inside the dataset or batcher, and \
-         no more are given up; find out why a `get` does not return"
+        "{at}: as many threads have been given up as there are workers ({disowned}), one more is \
+         stuck in the dataset or batcher, and nobody is served until one comes back"
     )]
     Exhausted {
         /// Which batch was asked for.

@@ -37,7 +37,7 @@ pub(crate) struct Feed<S: Source> {
 
 impl<S: Source> Feed<S> {
     pub(crate) fn new(job: Job<S>, workers: usize, config: PassConfig) -> Self {
-        let desk = Desk::new(&job.plan, workers, config);
+        let desk = Desk::new(&job, workers, config);
         Self::with(desk, job)
     }
 
@@ -142,7 +142,7 @@ impl<S: Source> Feed<S> {
     /// Ends the pass and drops what nobody took.
     pub(crate) fn close(&self) {
         self.over.store(true, SeqCst);
-        let (pieces, finished) = self.desk.lock().close();
+        let (pieces, finished) = self.desk.lock().close(&self.job.costs);
         pieces.into_iter().for_each(dispose);
         finished.into_iter().for_each(dispose);
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::activity::Whereabouts;
 use crate::assembly::{Failure, Finished};
 use crate::context::{FetchContext, Scope};
+use crate::cost::CostMemory;
 use crate::error::{LoadError, Place, Stage};
 use crate::plan::EpochPlan;
 use crate::pool::Hand;
@@ -22,6 +23,8 @@ pub struct Job<S> {
     pub plan: EpochPlan,
     /// The seed of the random numbers that user code draws.
     pub seed: u64,
+    /// What the passes before this one have learned.
+    pub costs: Arc<CostMemory>,
 }
 
 impl<S: Source> Job<S> {
@@ -36,6 +39,7 @@ impl<S: Source> Job<S> {
             source: Arc::clone(&self.source),
             plan: self.plan.following(),
             seed: self.seed,
+            costs: Arc::clone(&self.costs),
         }
     }
 

@@ -37,7 +37,7 @@ mod window;
 pub use assembly::Pieces;
 pub use background::{Background, Outlet, RunAhead};
 pub use context::{ContextRng, FetchContext, ItemRng, context, rng, rng_at};
-pub use cost::{Ahead, Parts};
+pub use cost::{Ahead, CostMemory, Parts};
 pub use desk::Limits;
 pub use error::{BoxError, FetchError, LoadError, Place, Stage};
 pub use init::WorkerInit;

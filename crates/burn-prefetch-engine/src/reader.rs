@@ -134,6 +134,12 @@ impl<S: Source> Reader<S> {
         }
     }
 
+    /// Lets nothing follow this pass, whatever was configured.
+    pub fn let_nothing_follow(&mut self) {
+        self.config.warm_next = false;
+        self.next = None;
+    }
+
     /// Waits, or works, until a batch is at hand; an error is no batch's own.
     fn fetch(&mut self) -> Result<(), LoadError> {
         loop {

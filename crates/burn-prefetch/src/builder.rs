@@ -271,6 +271,7 @@ where
             } else {
                 Fetch::Each
             },
+            costs: Arc::default(),
             error: PhantomData,
         });
         Ok(PrefetchDataLoader::new(Arc::new(supply), plan, settings))

@@ -162,6 +162,7 @@ impl Loader {
             source: Arc::clone(&self.source),
             plan: self.plan.at(0),
             seed: 0,
+            costs: Arc::default(),
         };
         Reader::new(Arc::clone(&self.pool), job, self.config)
     }
