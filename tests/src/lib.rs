@@ -5,6 +5,7 @@
 //! for, with a [`Gate`], a [`Tally`] or a gauge.
 
 mod batchers;
+mod children;
 mod crews;
 mod datasets;
 mod failures;
@@ -18,6 +19,7 @@ mod traces;
 mod watchdog;
 
 pub use batchers::{Collect, Keep, PanicOn, Placed, Rows};
+pub use children::{Child, Ended, role};
 pub use crews::{expect_crew, for_each_crew, once_it_waits};
 pub use datasets::{Broken, Counting, Fault, Hooked, Numbers, Unreadable, Waits};
 pub use failures::{cause, failure, is_exhausted, late, timed_out};
