@@ -45,6 +45,13 @@ pub(crate) struct Sight {
     pub(crate) since: Moment,
 }
 
+impl Sight {
+    /// Whether the worker is in the same call still.
+    pub(crate) fn is_still_so(&self) -> bool {
+        self.activity.read(0).0 == self.call
+    }
+}
+
 impl Crew {
     pub(crate) fn of(size: usize) -> Self {
         Self {

@@ -267,14 +267,18 @@ impl Pool {
 
     /// Gives up workers that do not come back, and puts others in their places; which they were.
     ///
-    /// When there are too many such threads already, the pool serves nobody until one comes back.
-    /// The calling thread is never given up.
-    pub(crate) fn give_up_on(&self, stuck: &[Badge]) -> Vec<Badge> {
+    /// Who has moved on since it was seen is not given up, and neither is the calling thread. When
+    /// there are too many such threads already, the pool serves nobody until one comes back.
+    pub(crate) fn give_up_on(&self, stuck: &[&Sight]) -> Vec<Badge> {
         let own = self.own_badge();
         let mut threads = Vec::new();
         let mut given_up = Vec::new();
         let mut state = self.shared.state.lock();
-        for &badge in stuck.iter().filter(|badge| Some(**badge) != own) {
+        let stuck = stuck.iter().filter(|seen| seen.is_still_so());
+        for badge in stuck.map(|seen| seen.badge) {
+            if Some(badge) == own {
+                continue;
+            }
             if let Some(thread) = state.crew.disown(badge) {
                 threads.push(thread);
                 given_up.push(badge);
@@ -290,6 +294,8 @@ impl Pool {
         self.shared.count(&state);
         let alarmed = self.shared.to_be_alarmed(&state);
         drop(state);
+        // Who has come back in this very moment may be on its way to sleep.
+        self.shared.work.notify_all();
         alarm(alarmed);
         given_up
     }
@@ -397,9 +403,9 @@ impl Shared {
     }
 
     /// Sleeps until there may be work.
-    fn sleep(&self) {
+    fn sleep(&self, badge: Badge) {
         let mut state = self.state.lock();
-        while state.tokens == 0 && !self.is_over(&state) {
+        while state.tokens == 0 && state.crew.has(badge) && !self.is_over(&state) {
             state = self.work.wait(state);
         }
         if state.tokens > 0 {
@@ -570,7 +576,7 @@ fn run(shared: &Arc<Shared>, me: &Me<'_>) {
         if shared.serve_one(me, &mut line) {
             shared.recant();
         } else {
-            shared.sleep();
+            shared.sleep(me.badge);
         }
     }
 }

@@ -255,6 +255,30 @@ fn a_stuck_worker_is_replaced_and_ends_when_it_comes_back() {
 }
 
 #[test]
+fn others_are_served_by_who_takes_the_place_of_a_stuck_worker() {
+    check(|| {
+        let gate = Arc::new(Gate::default());
+        let stuck = Arc::clone(&gate);
+        let source = Numbers::fetching(move |_| {
+            stuck.pass();
+            Ok(())
+        });
+        let loader = Loader::new(source, 1, (1, 1)).ahead(1).timeout(TIMEOUT);
+        let other = patient(&loader).over(Numbers::new());
+        // It is in line before the worker is stuck, and asks when it is.
+        let mut waiting = other.iter();
+        let outcome = loader.iter().next().unwrap();
+        assert!(matches!(outcome, Err(LoadError::Timeout { .. })));
+        if loader.pool.disowned() == 0 {
+            gate.open();
+        }
+        assert!(waiting.next().is_some());
+        gate.open();
+        all_came_back(&loader);
+    });
+}
+
+#[test]
 fn no_more_threads_are_given_up_than_there_are_workers() {
     check(|| {
         let gate = Arc::new(Gate::default());
@@ -317,7 +341,6 @@ fn a_reader_that_asks_comes_before_the_queue_of_another() {
         let busy = Loader::new(
             Numbers::fetching(move |_| {
                 counted.fetch_add(1, SeqCst);
-                yield_now();
                 Ok(())
             }),
             1,
