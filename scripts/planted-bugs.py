@@ -29,8 +29,8 @@ BUGS = [
         "one_reader_gets_every_batch_in_order",
         "the reader goes to sleep without a last look",
         "feed.rs",
-        "if !desk.is_ready() && !troubled() {",
-        "if !troubled() {",
+        "if !desk.is_ready() && !come() {",
+        "if !come() {",
     ),
     (
         "a_window_of_none_hands_over_one_by_one",

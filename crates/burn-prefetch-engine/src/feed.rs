@@ -109,18 +109,19 @@ impl<S: Source> Feed<S> {
         self.is_cheap() && came_true_soon(|| self.filled.load(SeqCst))
     }
 
-    /// Sleeps until the next batch is ready, or there is trouble; `tick` says since when, for the
-    /// workers' choice. Not longer than `limit`; `false` when that was over first.
+    /// Sleeps until the next batch is ready or an [`alarm`](Serve::alarm), unless what that is for has
+    /// `come` already; `tick` says since when, for the workers' choice. Not longer than `limit`;
+    /// `false` when that was over first.
     pub(crate) fn wait(
         &self,
         tick: usize,
         limit: Option<Duration>,
-        troubled: impl Fn() -> bool,
+        come: impl Fn() -> bool,
     ) -> bool {
         self.waiting_since.store(tick, SeqCst);
         let mut desk = self.desk.lock();
         let mut in_time = true;
-        if !desk.is_ready() && !troubled() {
+        if !desk.is_ready() && !come() {
             desk.park();
         }
         while desk.is_parked() && in_time {

@@ -43,7 +43,7 @@ pub(crate) trait Serve: Send + Sync {
     fn serve(&self, hand: &Hand<'_>) -> bool;
     /// Since when the reader has been waiting in `next()`, in [`Pool::tick`]s; 0 when it is not.
     fn waiting_since(&self) -> usize;
-    /// Wakes the reader, for there will be no work for it.
+    /// Wakes the reader, for the workers do not do its work.
     fn alarm(&self);
 }
 
@@ -234,6 +234,11 @@ impl Pool {
         self.shared.wake_one();
     }
 
+    /// Changes with who is a worker and who is served.
+    pub(crate) fn version(&self) -> usize {
+        self.shared.version.load(SeqCst)
+    }
+
     /// A moment for [`Serve::waiting_since`]; later calls give larger numbers.
     pub(crate) fn tick(&self) -> usize {
         self.shared.ticks.fetch_add(1, SeqCst)
@@ -287,11 +292,12 @@ impl Pool {
                     .set_trouble(&mut state, Some(Trouble::Exhausted));
             }
         }
-        self.shared.version.fetch_add(1, SeqCst);
         if !self.shared.is_over(&state) {
             start_missing(&self.shared, &mut state);
         }
         self.shared.count(&state);
+        // After the counts: who reads this version sees these.
+        self.shared.version.fetch_add(1, SeqCst);
         let alarmed = self.shared.to_be_alarmed(&state);
         drop(state);
         // Who has come back in this very moment may be on its way to sleep.
@@ -423,11 +429,13 @@ impl Shared {
     fn set_trouble(&self, state: &mut State, trouble: Option<Trouble>) {
         self.troubled.store(trouble.is_some(), SeqCst);
         state.trouble = trouble;
+        self.version.fetch_add(1, SeqCst);
     }
 
-    /// The readers that are to be told of a trouble, outside the lock.
+    /// The readers that are to be woken, outside the lock: nobody can be served, or everybody has to
+    /// do its own work.
     fn to_be_alarmed(&self, state: &State) -> Vec<Arc<dyn Serve>> {
-        if self.troubled.load(SeqCst) {
+        if self.troubled.load(SeqCst) || state.crew.running() == 0 {
             state.line.all()
         } else {
             Vec::new()
@@ -518,7 +526,7 @@ impl Shared {
     }
 }
 
-/// Tells readers that there is trouble; a reader may have ended meanwhile, and be the user's to drop.
+/// Tells readers that there is trouble, or no worker; a reader may have ended meanwhile, and be the user's to drop.
 fn alarm(readers: Vec<Arc<dyn Serve>>) {
     for reader in readers {
         reader.alarm();

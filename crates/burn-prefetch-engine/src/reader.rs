@@ -143,6 +143,7 @@ impl<S: Source> Reader<S> {
     /// Waits, or works, until a batch is at hand; an error is no batch's own.
     fn fetch(&mut self) -> Result<(), LoadError> {
         loop {
+            let version = self.pool.version();
             if let Some(trouble) = self.trouble() {
                 return Err(trouble);
             }
@@ -161,7 +162,7 @@ impl<S: Source> Reader<S> {
             self.freed = 0;
             self.pool.wake_one();
             if !self.feed.comes_soon() {
-                self.wait();
+                self.wait(version);
             }
         }
     }
@@ -177,12 +178,13 @@ impl<S: Source> Reader<S> {
         }
     }
 
-    fn wait(&mut self) {
+    /// Sleeps, unless the pool is not what it was at that `version`.
+    fn wait(&mut self, version: usize) {
         self.watch.begin(&self.pool);
         let pause = self.watch.pause();
         let pool = &self.pool;
         let since = *self.waiting_since.get_or_insert_with(|| pool.tick());
-        let in_time = self.feed.wait(since, pause, || pool.is_troubled());
+        let in_time = self.feed.wait(since, pause, || pool.version() != version);
         if !in_time {
             self.watch.look(&self.pool);
         }
