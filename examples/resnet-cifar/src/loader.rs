@@ -7,8 +7,8 @@ use burn::data::dataloader::DataLoader;
 use burn::tensor::Device;
 use burn_prefetch::EffectiveConfig;
 
-use crate::batch::{CifarBatch, CifarBatcher, CifarDataset};
-use crate::cli::{LoaderArgs, LoaderKind, Setup};
+use crate::batch::{PictureBatch, PictureBatcher, PictureDataset};
+use crate::cli::{LoaderArgs, LoaderKind, Setup, Workload};
 use crate::data::Pictures;
 use crate::gauge::Gauge;
 
@@ -19,6 +19,10 @@ pub(crate) struct Feed<'a> {
     pub(crate) pictures: &'a Arc<Pictures>,
     pub(crate) gauge: &'a Arc<Gauge>,
     pub(crate) device: &'a Device,
+    pub(crate) workload: Workload,
+    /// The epoch that the training starts with, from 0 (burn-prefetch only: Burn's loader cannot
+    /// be told).
+    pub(crate) epoch: usize,
 }
 
 impl Feed<'_> {
@@ -26,7 +30,7 @@ impl Feed<'_> {
     pub(crate) fn training(
         &self,
         args: &LoaderArgs,
-    ) -> anyhow::Result<Arc<dyn DataLoader<CifarBatch>>> {
+    ) -> anyhow::Result<Arc<dyn DataLoader<PictureBatch>>> {
         match args.loader {
             LoaderKind::Burn => Ok(self.burns()),
             LoaderKind::Prefetch => self.ours(args),
@@ -34,7 +38,7 @@ impl Feed<'_> {
     }
 
     /// In order and as they are, for testing.
-    pub(crate) fn testing(&self) -> anyhow::Result<Arc<dyn DataLoader<CifarBatch>>> {
+    pub(crate) fn testing(&self) -> anyhow::Result<Arc<dyn DataLoader<PictureBatch>>> {
         let loader = burn_prefetch::DataLoaderBuilder::new(self.batcher())
             .batch_size(self.setup.batch_size.get())
             .num_workers(usize::from(self.setup.workers))
@@ -43,7 +47,7 @@ impl Feed<'_> {
         Ok(Arc::new(loader))
     }
 
-    fn burns(&self) -> Arc<dyn DataLoader<CifarBatch>> {
+    fn burns(&self) -> Arc<dyn DataLoader<PictureBatch>> {
         burn::data::dataloader::DataLoaderBuilder::new(self.batcher())
             .batch_size(self.setup.batch_size.get())
             .shuffle(self.setup.seed)
@@ -52,11 +56,12 @@ impl Feed<'_> {
             .build(self.dataset(true))
     }
 
-    fn ours(&self, args: &LoaderArgs) -> anyhow::Result<Arc<dyn DataLoader<CifarBatch>>> {
+    fn ours(&self, args: &LoaderArgs) -> anyhow::Result<Arc<dyn DataLoader<PictureBatch>>> {
         let mut builder = burn_prefetch::DataLoaderBuilder::new(self.batcher())
             .batch_size(self.setup.batch_size.get())
             .shuffle(self.setup.seed)
             .num_workers(usize::from(self.setup.workers))
+            .start_epoch(self.epoch)
             .set_device(self.device.clone());
         if let Some(factor) = args.prefetch_factor {
             builder = builder.prefetch_factor(factor);
@@ -69,17 +74,19 @@ impl Feed<'_> {
         Ok(Arc::new(loader))
     }
 
-    fn batcher(&self) -> CifarBatcher {
-        CifarBatcher {
+    fn batcher(&self) -> PictureBatcher {
+        PictureBatcher {
             norm: self.pictures.norm,
+            side: self.pictures.side,
             gauge: Arc::clone(self.gauge),
         }
     }
 
-    fn dataset(&self, augmented: bool) -> CifarDataset {
-        CifarDataset {
+    fn dataset(&self, augmented: bool) -> PictureDataset {
+        PictureDataset {
             pictures: Arc::clone(self.pictures),
             augmented,
+            workload: self.workload,
             gauge: Arc::clone(self.gauge),
         }
     }
