@@ -25,6 +25,7 @@ mod quiet;
 mod report;
 mod run;
 mod step;
+mod timeline;
 mod train;
 
 use std::io::{self, Write as _};

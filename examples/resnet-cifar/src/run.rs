@@ -19,10 +19,11 @@ use crate::data::{Drawn, Owner, Pictures, Request, Split};
 use crate::gauge::Gauge;
 use crate::lifeline;
 use crate::loader::{self, Feed};
-use crate::memory::{Baseline, Moment, Timeline};
+use crate::memory::Baseline;
 use crate::meter::{self, Sample, Waits};
 use crate::progress;
 use crate::step::{Step, Trainer};
+use crate::timeline::{Moment, Timeline};
 
 /// The figures of one run, or of several put together: what a row of the table is made from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -77,7 +78,9 @@ struct Course {
     checksum: Checksum,
     /// When the last step ended: what passes until the next batch is waiting.
     since: Instant,
-    /// Set when the warm-up is over.
+    /// Steps that no figure counts.
+    warm_up: usize,
+    /// Set when these are over.
     cpu_since: Option<ProcessTime>,
 }
 
@@ -158,8 +161,7 @@ fn first_step(run: &RunArgs, pictures: &Pictures, device: &Device) -> Step {
 }
 
 fn figures(run: &RunArgs, args: &LoaderArgs, (data, course): (&str, Course)) -> Run {
-    let warm_up = run.warm_up() as usize;
-    let samples = course.samples.get(warm_up..).unwrap_or_default();
+    let samples = course.samples.get(course.warm_up..).unwrap_or_default();
     let cpu = course.cpu_since.map(|since| since.elapsed());
     let batches = meter::to_f64(samples.len().max(1));
     Run {
@@ -221,16 +223,12 @@ struct Loop<'a> {
 impl Loop<'_> {
     /// Runs all steps, over as many epochs as they take.
     fn run(&self, run: &RunArgs, step: &mut Step) -> anyhow::Result<Course> {
-        let (steps, warm_up) = (run.steps as usize, run.warm_up() as usize);
-        let mut course = Course::new();
+        let steps = run.steps as usize;
+        let mut course = Course::new(run.warm_up() as usize);
         while course.samples.len() < steps {
             let before = course.samples.len();
             let mut batches = self.loader.iter();
-            while course.samples.len() < steps && self.advance(&mut *batches, step, &mut course)? {
-                if course.samples.len() == warm_up {
-                    course.cpu_since = Some(ProcessTime::now());
-                }
-            }
+            while course.samples.len() < steps && self.advance(&mut *batches, step, &mut course)? {}
             ensure!(
                 course.samples.len() > before,
                 "an epoch of the data has no batch"
@@ -262,6 +260,9 @@ impl Loop<'_> {
             total: course.since.elapsed(),
         });
         course.since = Instant::now();
+        if course.samples.len() == course.warm_up {
+            course.cpu_since = Some(ProcessTime::now());
+        }
         if let Some(loss) = last_losses(&course.losses) {
             self.bar.set_message(format!("loss {loss:.3}"));
         }
@@ -271,12 +272,13 @@ impl Loop<'_> {
 }
 
 impl Course {
-    fn new() -> Self {
+    fn new(warm_up: usize) -> Self {
         Self {
             samples: Vec::new(),
             losses: Vec::new(),
             checksum: Checksum::new(),
             since: Instant::now(),
+            warm_up,
             cpu_since: None,
         }
     }

@@ -106,12 +106,11 @@ impl<'a> Stage<'a> {
         };
         interrupt::or_clean_up()?;
         let drawn = Drawn::of(&request)?;
-        let run = match &drawn {
-            Some(folder) => args.run.with_data(folder.path()),
-            None => {
-                drop(request.load(Split::Train)?);
-                args.run.clone()
-            }
+        let run = if let Some(folder) = &drawn {
+            args.run.with_data(folder.path())
+        } else {
+            drop(request.load(Split::Train)?);
+            args.run.clone()
         };
         Ok(Self { args, run, drawn })
     }

@@ -82,7 +82,7 @@ impl Row {
 #[cfg(test)]
 pub(crate) mod tests {
     use crate::cli::{Allocator, Workload};
-    use crate::memory::Moment;
+    use crate::timeline::Moment;
 
     use super::*;
 

@@ -12,7 +12,9 @@ pub(super) fn markdown(comparison: &Comparison) -> String {
     if let Some(headline) = headline(rows) {
         let _ = writeln!(text, "{headline}\n");
     }
-    let _ = writeln!(text, "{}\n", words::legend(rows, *swept));
+    for line in words::legend(rows, *swept) {
+        let _ = writeln!(text, "- {line}");
+    }
     for (fact, value) in machine::facts() {
         let _ = writeln!(text, "- {fact}: {value}");
     }

@@ -58,7 +58,7 @@ fn table(comparison: &Comparison) -> Markup {
                 }
             }
         } }
-        @for line in words::legend(rows, *swept).lines() { p class="soft" { (line) } }
+        div class="soft notes" { @for line in words::legend(rows, *swept) { p { (line) } } }
     }
 }
 

@@ -15,9 +15,10 @@ const COLOURS: &str = "\
 const CHARTS: &str = "\
 svg{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',sans-serif}\
 svg text{fill:var(--ink);font-size:12.5px}svg .tick,svg .axis{fill:var(--soft);font-size:12px}\
+svg .label{paint-order:stroke;stroke:var(--under,var(--paper));stroke-width:4px;stroke-linejoin:round}svg .label .tick{stroke-width:0}\
 svg .grid{stroke:var(--line)}svg .base{stroke:var(--soft)}\
 svg .lead{stroke:var(--soft);stroke-width:.8}svg .mean{stroke:var(--ink);stroke-dasharray:2 3}\
-svg .mark{stroke:var(--paper);stroke-width:1}svg .line{fill:none;stroke-width:2;stroke-linejoin:round}\
+svg .mark{stroke:var(--under,var(--paper));stroke-width:1}svg .line{fill:none;stroke-width:2;stroke-linejoin:round}\
 svg .frontier{fill:none;stroke:var(--soft);stroke-width:1.4;stroke-dasharray:5 4}\
 svg .c0{--c:var(--c0)}svg .c1{--c:var(--c1)}svg .c2{--c:var(--c2)}svg .c3{--c:var(--c3)}\
 svg .c4{--c:var(--c4)}svg .c5{--c:var(--c5)}svg .c6{--c:var(--c6)}\
@@ -27,7 +28,7 @@ svg .mark{fill:var(--c)}svg .line{stroke:var(--c)}";
 const PAGE: &str = "\
 *{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);\
 font:16px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',sans-serif}\
-main{max-width:1080px;margin:0 auto;padding:40px 24px 64px}h1{font-size:30px;line-height:1.2;margin:0 0 6px}\
+main{max-width:1180px;margin:0 auto;padding:40px 24px 64px}h1{font-size:30px;line-height:1.2;margin:0 0 6px}\
 h2{font-size:19px;margin:40px 0 10px}p{margin:0 0 10px}.soft{color:var(--soft)}\
 .headline{background:var(--panel);border-left:4px solid var(--c1);border-radius:6px;padding:16px 20px;margin:22px 0}\
 .headline p{margin:0 0 6px}.headline p:first-child{font-size:18px;font-weight:600}.headline p:last-child{margin:0}\
@@ -35,11 +36,11 @@ h2{font-size:19px;margin:40px 0 10px}p{margin:0 0 10px}.soft{color:var(--soft)}\
 th,td{padding:8px 10px;border-bottom:1px solid var(--line);text-align:right;vertical-align:top;white-space:nowrap}\
 th{color:var(--soft);font-weight:600;vertical-align:bottom;white-space:normal}\
 th:first-child,td:first-child{text-align:left}tr.best td:first-child{font-weight:600}\
-figure{margin:0;background:var(--panel);border-radius:10px;padding:18px 18px 8px}\
+figure{--under:var(--panel);margin:0;background:var(--panel);border-radius:10px;padding:18px 18px 8px}\
 figure svg{display:block;width:100%;height:auto}.grid2{display:grid;gap:18px}figcaption{font-weight:600;margin-bottom:6px}\
 dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 20px;margin:0;font-size:15px}dt{color:var(--soft)}dd{margin:0}\
 pre{background:var(--panel);border-radius:8px;padding:12px 16px;overflow-x:auto;font-size:14px}\
-figure .mark,figure svg .mark{stroke:var(--panel)}";
+.notes{font-size:14px;margin-top:14px}.notes p{margin:0 0 4px}";
 
 /// The style of the page.
 pub(super) fn page() -> String {

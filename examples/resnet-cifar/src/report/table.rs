@@ -24,7 +24,7 @@ pub(crate) fn table(comparison: &Comparison) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let (title, legend) = (words::title(rows, *swept), words::legend(rows, *swept));
-    format!("{title}\n{table}\n{legend}")
+    format!("{title}\n{table}\n{}", legend.join("\n"))
 }
 
 #[cfg(test)]

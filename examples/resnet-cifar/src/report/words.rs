@@ -81,27 +81,37 @@ pub(super) fn title(rows: &[Row], swept: bool) -> String {
     )
 }
 
-/// How to read the columns.
-pub(super) fn legend(rows: &[Row], swept: bool) -> String {
+/// How to read the columns, a line for each.
+pub(super) fn legend(rows: &[Row], swept: bool) -> Vec<String> {
     let Some(row) = rows.first() else {
-        return String::new();
+        return Vec::new();
     };
     let steps = row.run.steps - row.run.warm_up_steps;
     let runs = match row.images_per_second_of_runs.len() {
-        1 => "of one run".to_owned(),
-        runs => format!("of {runs} runs, each the median of its steps (slowest–fastest run)"),
+        1 => format!("median of the {steps} steps after warm-up"),
+        runs => format!(
+            "median of {runs} runs, each the median of its {steps} steps after warm-up \
+             (slowest–fastest run)"
+        ),
     };
-    let frontier = if swept {
-        "\n◆: on the frontier; no other row is as fast with less batch memory, or faster with as little."
-    } else {
-        ""
-    };
-    format!(
-        "images/s: median {runs}; the {steps} steps after warm-up count. next(): how long the training \
-         thread waited in it,\nover all those steps. CPU: of the whole process. Batches alive: begun and \
-         not yet asked for, \"of\" the bound that was set.\nPeak memory: above the most that the same \
-         training held without a loader. Final loss: mean of the last 5 steps.{frontier}"
-    )
+    let mut lines = vec![
+        format!("images/s: {runs}. CPU: of the whole process, warm-up left out."),
+        "next(): how long the training thread waited in it; half, 95 % and 99 % of all waits were \
+         shorter."
+            .to_owned(),
+        "Batches alive: begun and not yet asked for, \"of\" the bound that was set.".to_owned(),
+        "Peak memory: above the most that the same training held without a loader. Final loss: mean \
+         of the last 5 steps."
+            .to_owned(),
+    ];
+    if swept {
+        lines.push(
+            "◆ on the frontier: no other row is as fast with less batch memory, or faster with as \
+             little."
+                .to_owned(),
+        );
+    }
+    lines
 }
 
 pub(super) fn bytes(bytes: usize) -> String {

@@ -127,7 +127,7 @@ impl Pages {
             ..
         } = self;
         let line = format!(
-            "epoch {number}: loss {:.3}, {images_per_second:.0} images/s, test accuracy {:.1} % \
+            "epoch {number}: loss {:.3}, {images_per_second:.0} images/s, test accuracy {:.2} % \
              (chance: {chance:.0} %)",
             train.loss, test.accuracy
         );

@@ -47,17 +47,7 @@ impl Kept {
         };
         let epoch = last_epoch(folder)?;
         let file = folder.join(IDENTITY);
-        if !args.resume {
-            ensure!(
-                epoch == 0,
-                "{shown} holds checkpoints of an earlier training; go on with --resume, or choose \
-                 another folder"
-            );
-            fs::create_dir_all(folder.join("checkpoint"))
-                .with_context(|| format!("cannot make the folder {shown}"))?;
-            let json = serde_json::to_string_pretty(&wanted).context("cannot write as JSON")?;
-            Destination::to(&file)?.write(&json)?;
-        } else {
+        if args.resume {
             ensure!(
                 epoch > 0,
                 "{shown} holds no checkpoint; leave --resume out to begin"
@@ -69,6 +59,16 @@ impl Kept {
                 "{shown} was trained for {epoch} epochs, and --epochs {epochs} asks for no more; \
                  choose a higher number"
             );
+        } else {
+            ensure!(
+                epoch == 0,
+                "{shown} holds checkpoints of an earlier training; go on with --resume, or choose \
+                 another folder"
+            );
+            fs::create_dir_all(folder.join("checkpoint"))
+                .with_context(|| format!("cannot make the folder {shown}"))?;
+            let json = serde_json::to_string_pretty(&wanted).context("cannot write as JSON")?;
+            Destination::to(&file)?.write(&json)?;
         }
         Ok(Self {
             folder: folder.to_owned(),

@@ -109,7 +109,7 @@ impl Training<'_> {
         let journal = Journal::new(self.printing, pictures.classes, self.interrupter.clone());
         let supervised = self.supervised([train_batches, test_batches], &journal)?;
         let result = supervised.launch(learner);
-        let end = self.end(&result);
+        let end = Self::end(&result);
         // Closes the dashboard, if there is one.
         drop(result);
         let (lines, epochs) = journal.close();
@@ -182,7 +182,7 @@ impl Training<'_> {
     }
 
     /// Whether the training came to its end.
-    fn end(&self, result: &LearningResult<ResNet>) -> anyhow::Result<()> {
+    fn end(result: &LearningResult<ResNet>) -> anyhow::Result<()> {
         if let Some(error) = &result.error {
             return Err(anyhow!("the training was stopped by an error: {error}"));
         }
@@ -207,7 +207,7 @@ fn summary(epochs: &[Epoch]) -> Option<String> {
     let best = if best == last {
         "the best so far".to_owned()
     } else {
-        format!("best: {:.1} % after epoch {}", best.accuracy, best.number)
+        format!("best: {:.2} % after epoch {}", best.accuracy, best.number)
     };
     let (accuracy, number) = (last.accuracy, last.number);
     Some(format!(

@@ -17,7 +17,7 @@ fn rows(more: &[&str]) -> (Vec<Value>, String) {
         "--step-ms",
         "0",
     ];
-    let table = printed(&[&few, &["--json", text(&json)], more].concat());
+    let table = printed(&[&few[..], &["--json", text(&json)], more].concat());
     (
         serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap(),
         table,

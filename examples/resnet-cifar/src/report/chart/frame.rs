@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::scale::Tick;
+use crate::meter::to_f64;
 
 /// The area that values are drawn in, in pixels of the whole drawing.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +33,7 @@ impl Frame {
                 line class="grid" x1=(px(self.left)) x2=(px(self.right)) y1=(y) y2=(y) {}
                 text class="tick" x=(px(self.left - 8.0)) y=(y) dy="0.32em" text-anchor="end" { (tick.label) }
             }
-            text class="axis" x="0" y=(px(self.top - 14.0)) { (name) }
+            text class="axis" x="4" y=(px(self.top - 14.0)) { (name) }
         }
     }
 
@@ -51,15 +52,53 @@ impl Frame {
     }
 }
 
-/// Names with their colours, one under the other.
-pub(super) fn key(names: &[(String, String)], [x, y]: [f64; 2]) -> Markup {
-    html! {
-        @for (at, (name, colour)) in names.iter().enumerate() {
-            @let y = y + 19.0 * f64::from(u32::try_from(at).unwrap_or(u32::MAX));
-            rect class=(format!("mark {colour}")) x=(px(x)) y=(px(y - 9.0)) width="11" height="11" rx="3" {}
-            text class="label" x=(px(x + 18.0)) y=(px(y)) { (name) }
+/// Names with their colours, side by side in as many lines as they need.
+#[derive(Debug)]
+pub(super) struct Key {
+    /// Name, colour and place.
+    names: Vec<(String, String, [f64; 2])>,
+    /// Height of all lines.
+    pub(super) height: f64,
+}
+
+impl Key {
+    const LINE: f64 = 20.0;
+    /// The square before a name and the room after it.
+    const BESIDE: f64 = 42.0;
+
+    /// In lines of that width.
+    pub(super) fn of(names: impl Iterator<Item = (String, String)>, width: f64) -> Self {
+        let (mut x, mut y) = (0.0, 0.0);
+        let mut placed = Vec::new();
+        for (name, colour) in names {
+            let needed = width_of(&name) + Self::BESIDE;
+            if x > 0.0 && x + needed > width {
+                (x, y) = (0.0, y + Self::LINE);
+            }
+            placed.push((name, colour, [x, y]));
+            x += needed;
+        }
+        Self {
+            names: placed,
+            height: y + Self::LINE,
         }
     }
+
+    /// Drawn from this corner.
+    pub(super) fn draw(&self, [left, top]: [f64; 2]) -> Markup {
+        html! {
+            @for (name, colour, [x, y]) in &self.names {
+                rect class=(format!("mark {colour}")) x=(px(left + x)) y=(px(top + y + 3.0)) width="11" height="11" rx="3" {}
+                text class="label" x=(px(left + x + 18.0)) y=(px(top + y + 13.0)) { (name) }
+            }
+        }
+    }
+}
+
+/// About how wide a text is.
+pub(super) fn width_of(text: &str) -> f64 {
+    const LETTER: f64 = 6.9;
+    LETTER * to_f64(text.chars().count())
 }
 
 /// A length with as many digits as an eye can tell.

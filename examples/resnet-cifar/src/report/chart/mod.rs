@@ -1,6 +1,7 @@
 //! The charts, drawn for any background: colours are names that a style fills in.
 
 mod frame;
+mod labels;
 mod over_time;
 mod scale;
 mod tradeoff;
@@ -39,19 +40,20 @@ pub(super) fn all(comparison: &Comparison) -> Vec<Chart> {
     ]
 }
 
-/// The rows that are drawn one by one, with their colours: all of a few, else Burn's loader and the
-/// frontier.
+/// The rows that are drawn one by one, with their colours: all of a few, else the frontier and
+/// Burn's fastest.
 fn shown(comparison: &Comparison) -> Vec<(&Row, String)> {
-    let rows = comparison.rows.iter();
-    let worth = |row: &&Row| row.on_frontier || is_burns(row);
-    let rows: Vec<&Row> = if comparison.rows.len() > MOST_SHOWN {
-        rows.filter(worth).take(MOST_SHOWN).collect()
-    } else {
-        rows.collect()
+    let rows = &comparison.rows;
+    let rate = |row: &&Row| row.run.images_per_second;
+    let burns = rows.iter().filter(|row| is_burns(row));
+    let burns = burns.max_by(|one, other| rate(one).total_cmp(&rate(other)));
+    let few = rows.len() <= MOST_SHOWN;
+    let worth = |row: &&Row| {
+        let fastest = burns.is_some_and(|burns| burns.run.name == row.run.name);
+        few || fastest || (row.on_frontier && !is_burns(row))
     };
-    let numbered = rows.iter().enumerate();
-    let colours: Vec<String> = numbered.map(|(at, row)| colour(row, at)).collect();
-    rows.into_iter().zip(colours).collect()
+    let rows = rows.iter().filter(worth).take(MOST_SHOWN).enumerate();
+    rows.map(|(at, row)| (row, colour(row, at))).collect()
 }
 
 fn is_burns(row: &Row) -> bool {

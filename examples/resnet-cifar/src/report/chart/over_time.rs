@@ -3,20 +3,17 @@
 use maud::{Markup, html};
 
 use super::super::Comparison;
-use super::frame::{Frame, key, px};
-use super::scale::{Scale, bytes};
+use super::frame::{Frame, Key, px};
+use super::scale::{Scale, Tick, bytes, plain, whole};
 use super::{Chart, shown};
 use crate::compare::Row;
-use crate::memory::Moment;
 use crate::meter::to_f64;
+use crate::timeline::Moment;
 
-const SIZE: [u32; 2] = [760, 340];
-const FRAME: Frame = Frame {
-    left: 74.0,
-    right: 740.0,
-    top: 40.0,
-    bottom: 280.0,
-};
+const WIDTH: u32 = 760;
+const LEFT: f64 = 74.0;
+const RIGHT: f64 = 740.0;
+const HEIGHT: f64 = 240.0;
 
 /// What is looked at, and what it is called.
 struct Subject {
@@ -58,15 +55,23 @@ fn draw(comparison: &Comparison, subject: &Subject) -> Chart {
     let longest = moments().map(|moment| moment.seconds).fold(0.0, f64::max);
     let most = moments().filter_map(subject.of).max().unwrap_or(0);
     let (x, y) = (Scale::up_to(longest), mebibytes(to_f64(most)));
-    let names: Vec<_> = rows
-        .iter()
-        .map(|(row, colour)| (row.run.name.clone(), colour.clone()))
-        .collect();
+    let key = Key::of(
+        rows.iter()
+            .map(|(row, colour)| (row.run.name.clone(), colour.clone())),
+        RIGHT,
+    );
+    let top = key.height + 30.0;
+    let frame = Frame {
+        left: LEFT,
+        right: RIGHT,
+        top,
+        bottom: top + HEIGHT,
+    };
     let body = html! {
-        (FRAME.rows(&y.1, subject.axis))
-        (FRAME.columns(&x.ticks(|seconds| format!("{} s", super::scale::plain(seconds))), "since the first step began, first run"))
-        @for (row, colour) in &rows { (line(row, colour, (subject, x, y.0))) }
-        (key(&names, [FRAME.right - 170.0, FRAME.top + 12.0]))
+        (key.draw([4.0, 0.0]))
+        (frame.rows(&y.1, subject.axis))
+        (frame.columns(&x.ticks(in_seconds), "since the first step began, first run"))
+        @for (row, colour) in &rows { (line(row, (subject, colour), (frame, x, y.0))) }
     };
     let ends = rows.iter().map(|(row, _)| {
         let most = row
@@ -86,19 +91,22 @@ fn draw(comparison: &Comparison, subject: &Subject) -> Chart {
         name: subject.name,
         title: subject.title,
         says: ends.collect::<Vec<_>>().join("; "),
-        size: SIZE,
+        size: [
+            WIDTH,
+            u32::try_from(whole(frame.bottom + 54.0)).unwrap_or(WIDTH),
+        ],
         body,
     }
 }
 
 /// From 0 in whole steps of a power of two, which bytes are round in.
-fn mebibytes(most: f64) -> (Scale, Vec<super::scale::Tick>) {
+fn mebibytes(most: f64) -> (Scale, Vec<Tick>) {
     let step = 2_f64.powf((most.max(1024.0) / 4.0).log2().ceil());
     let scale = Scale::up_to((most / step).ceil().max(1.0) * step);
-    let lines = super::scale::whole((most / step).ceil().max(1.0));
+    let lines = whole((most / step).ceil().max(1.0));
     let tick = |line: usize| {
         let value = to_f64(line) * step;
-        super::scale::Tick {
+        Tick {
             at: scale.place(value),
             label: bytes(value),
         }
@@ -106,12 +114,16 @@ fn mebibytes(most: f64) -> (Scale, Vec<super::scale::Tick>) {
     (scale, (0..=lines).map(tick).collect())
 }
 
-fn line(row: &Row, colour: &str, (subject, x, y): (&Subject, Scale, Scale)) -> Markup {
+fn line(
+    row: &Row,
+    (subject, colour): (&Subject, &str),
+    (frame, x, y): (Frame, Scale, Scale),
+) -> Markup {
     let places = row.run.timeline.iter().filter_map(|moment| {
         let value = (subject.of)(moment)?;
         let (x, y) = (
-            FRAME.x(x.place(moment.seconds)),
-            FRAME.y(y.place(to_f64(value))),
+            frame.x(x.place(moment.seconds)),
+            frame.y(y.place(to_f64(value))),
         );
         Some(format!("{},{}", px(x), px(y)))
     });
@@ -119,4 +131,8 @@ fn line(row: &Row, colour: &str, (subject, x, y): (&Subject, Scale, Scale)) -> M
     html! {
         polyline class=(format!("line {colour}")) points=(places) { title { (row.run.name) } }
     }
+}
+
+fn in_seconds(seconds: f64) -> String {
+    format!("{} s", plain(seconds))
 }

@@ -104,10 +104,10 @@ impl Scale {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, not below `step`.
+/// 1, 2, 2.5 or 5 times a power of ten, not below `step`.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.max(1e-12).log10().floor());
-    let factor = [1.0, 2.0, 5.0]
+    let factor = [1.0, 2.0, 2.5, 5.0]
         .into_iter()
         .find(|factor| factor * power >= step * (1.0 - 1e-9));
     factor.unwrap_or(10.0) * power

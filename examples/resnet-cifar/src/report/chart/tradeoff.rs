@@ -3,23 +3,15 @@
 use maud::{Markup, html};
 
 use super::super::{Comparison, words};
-use super::frame::{Frame, key, px};
-use super::scale::{Scale, bytes, plain};
-use super::{Chart, colour, is_burns};
+use super::frame::{Frame, Key, px};
+use super::labels::{self, Label};
+use super::scale::{Scale, bytes, plain, whole};
+use super::{Chart, MOST_SHOWN, colour, is_burns};
 use crate::compare::Row;
 use crate::meter::to_f64;
 
-const SIZE: [u32; 2] = [760, 440];
-const FRAME: Frame = Frame {
-    left: 58.0,
-    right: 740.0,
-    top: 40.0,
-    bottom: 380.0,
-};
-/// Labels of neighbours stay that far apart.
-const LINE: f64 = 17.0;
-/// About the width of a letter.
-const LETTER: f64 = 6.8;
+const WIDTH: u32 = 760;
+const HEIGHT: f64 = 330.0;
 
 /// A row and where it stands.
 struct Point<'a> {
@@ -30,200 +22,131 @@ struct Point<'a> {
     span: [f64; 2],
 }
 
-/// A name beside its point.
-struct Label {
-    text: String,
-    left: f64,
-    y: f64,
-    point: [f64; 2],
-}
-
 /// The chart that a comparison is made for.
 pub(in crate::report) fn tradeoff(comparison: &Comparison) -> Chart {
     let rows = &comparison.rows;
+    let colours = colours(comparison);
+    let key = key(comparison, &colours);
+    let top = key.height + 30.0;
+    let frame = Frame {
+        left: 58.0,
+        right: 740.0,
+        top,
+        bottom: top + HEIGHT,
+    };
     let held = rows.iter().map(|row| to_f64(row.run.peak_batch_bytes));
     let least = held.clone().fold(f64::INFINITY, f64::min);
-    let (x, y) = (
-        Scale::doublings(least, held.fold(0.0, f64::max)),
-        Scale::from_zero(rows.iter().map(|row| row.range().1).fold(0.0, f64::max)),
-    );
-    let points = points(comparison, (x, y));
+    let x = Scale::doublings(least, held.fold(0.0, f64::max));
+    let y = Scale::from_zero(rows.iter().map(|row| row.range().1).fold(0.0, f64::max));
+    let points = rows.iter().zip(colours);
+    let points: Vec<Point> = points
+        .map(|(row, colour)| place(row, colour, (frame, x, y)))
+        .collect();
     let body = html! {
-        (FRAME.rows(&y.ticks(plain), "images a second"))
-        (FRAME.columns(&x.ticks_doubling(bytes), "most bytes of batches alive, each line twice the one before"))
-        (frontier(comparison, &points))
+        (key.draw([4.0, 0.0]))
+        (frame.rows(&y.ticks(plain), "images a second"))
+        (frame.columns(&x.ticks_doubling(bytes), "most bytes of batches alive, each mark twice the one before"))
+        @if comparison.swept { (frontier(&points)) }
         @for point in &points { (mark(point)) }
-        @for label in labels(comparison, &points) { (name(&label)) }
-        @if comparison.swept { (workers(&points)) }
+        @for label in named(&points, frame.right) { (label.draw()) }
     };
     Chart {
         name: "tradeoff",
         title: "Throughput against memory",
         says: says(rows),
-        size: SIZE,
+        size: [
+            WIDTH,
+            u32::try_from(whole(frame.bottom + 54.0)).unwrap_or(WIDTH),
+        ],
         body,
     }
 }
 
-fn points(comparison: &Comparison, (x, y): (Scale, Scale)) -> Vec<Point<'_>> {
+/// Swept settings are told apart by their workers, a few contenders by themselves.
+fn colours(comparison: &Comparison) -> Vec<String> {
     let mut counts: Vec<u16> = comparison.rows.iter().map(|row| row.run.workers).collect();
     counts.sort_unstable();
     counts.dedup();
-    let point = |(number, row): (usize, &'_ Row)| {
-        // Swept settings are told apart by their workers, the few by themselves.
-        let of_workers = counts.iter().position(|count| *count == row.run.workers);
-        let number = if comparison.swept {
-            of_workers.unwrap_or(0) + 1
-        } else {
-            number
-        };
-        let (slowest, fastest) = row.range();
-        let high = |rate| FRAME.y(y.place(rate));
-        (
-            colour(row, number),
-            [
-                FRAME.x(x.place(to_f64(row.run.peak_batch_bytes))),
-                high(row.run.images_per_second),
-            ],
-            [high(fastest), high(slowest)],
-        )
-    };
     let rows = comparison.rows.iter().enumerate();
-    let rows = rows.map(|(number, row)| {
-        let (colour, at, span) = point((number, row));
-        Point {
-            row,
-            colour,
-            at,
-            span,
-        }
+    let colours = rows.map(|(number, row)| {
+        let of_workers = counts.iter().position(|count| *count == row.run.workers);
+        let swept = of_workers.map_or(number, |at| at + 1);
+        colour(row, if comparison.swept { swept } else { number })
     });
-    rows.collect()
+    colours.collect()
+}
+
+/// Which colour is whose.
+fn key(comparison: &Comparison, colours: &[String]) -> Key {
+    let mut names: Vec<(String, String)> = Vec::new();
+    for (row, colour) in comparison.rows.iter().zip(colours) {
+        let name = match (comparison.swept, is_burns(row), row.run.workers) {
+            (false, ..) => row.run.name.clone(),
+            (true, true, _) => "Burn's loader".to_owned(),
+            (true, false, 1) => "burn-prefetch, 1 worker".to_owned(),
+            (true, false, workers) => format!("burn-prefetch, {workers} workers"),
+        };
+        if names.iter().all(|(known, _)| *known != name) {
+            names.push((name, colour.clone()));
+        }
+    }
+    Key::of(names.into_iter(), f64::from(WIDTH))
+}
+
+fn place(row: &Row, colour: String, (frame, x, y): (Frame, Scale, Scale)) -> Point<'_> {
+    let high = |rate| frame.y(y.place(rate));
+    let (slowest, fastest) = row.range();
+    Point {
+        row,
+        colour,
+        at: [
+            frame.x(x.place(to_f64(row.run.peak_batch_bytes))),
+            high(row.run.images_per_second),
+        ],
+        span: [high(fastest), high(slowest)],
+    }
 }
 
 /// The line from one setting that nothing beats to the next.
-fn frontier(comparison: &Comparison, points: &[Point]) -> Markup {
-    let mut best: Vec<[f64; 2]> = points
-        .iter()
-        .filter(|point| point.row.on_frontier)
-        .map(|point| point.at)
-        .collect();
+fn frontier(points: &[Point]) -> Markup {
+    let best = points.iter().filter(|point| point.row.on_frontier);
+    let mut best: Vec<[f64; 2]> = best.map(|point| point.at).collect();
     best.sort_by(|one, other| one[0].total_cmp(&other[0]));
-    let places: Vec<String> = best
-        .iter()
-        .map(|[x, y]| format!("{},{}", px(*x), px(*y)))
-        .collect();
+    let places = best.iter().map(|[x, y]| format!("{},{}", px(*x), px(*y)));
     html! {
-        @if comparison.swept && places.len() > 1 {
-            polyline class="frontier" points=(places.join(" ")) {}
-        }
+        polyline class="frontier" points=(places.collect::<Vec<_>>().join(" ")) {}
     }
 }
 
 fn mark(point: &Point) -> Markup {
-    let [x, y] = point.at;
+    let [x, y] = point.at.map(px);
+    let [top, bottom] = point.span.map(px);
     let row = point.row;
-    let tip = format!(
-        "{}: {:.0} images/s, {}",
-        row.run.name,
-        row.run.images_per_second,
-        words::bytes(row.run.peak_batch_bytes)
-    );
     let radius = if row.on_frontier { "7" } else { "5.5" };
     html! {
-        line class=(format!("line {}", point.colour)) x1=(px(x)) x2=(px(x)) y1=(px(point.span[0])) y2=(px(point.span[1])) {}
-        circle class=(format!("mark {}", point.colour)) cx=(px(x)) cy=(px(y)) r=(radius) { title { (tip) } }
+        line class=(format!("line {}", point.colour)) x1=(x) x2=(x) y1=(top) y2=(bottom) {}
+        circle class=(format!("mark {}", point.colour)) cx=(x) cy=(y) r=(radius) { title { (says_one(row)) } }
     }
 }
 
-/// The names of all of a few points, else of Burn's and the frontier's, moved apart.
-fn labels(comparison: &Comparison, points: &[Point]) -> Vec<Label> {
-    let few = points.len() <= super::MOST_SHOWN;
-    let named = points
-        .iter()
-        .filter(|point| few || point.row.on_frontier || is_burns(point.row));
-    let mut labels: Vec<Label> = named
-        .map(|point| {
-            let text = point.row.run.name.clone();
-            let width = LETTER * to_f64(text.chars().count());
-            let fits = point.at[0] + 14.0 + width < FRAME.right;
-            let left = if fits {
-                point.at[0] + 14.0
-            } else {
-                point.at[0] - 14.0 - width
-            };
-            Label {
-                text,
-                left,
-                y: point.at[1],
-                point: point.at,
-            }
-        })
-        .collect();
-    labels.sort_by(|one, other| one.y.total_cmp(&other.y));
-    let _ = comparison;
-    for at in 1..labels.len() {
-        let (above, rest) = labels.split_at_mut(at);
-        let label = &mut rest[0];
-        let width = LETTER * to_f64(label.text.chars().count());
-        for other in above.iter() {
-            let other_width = LETTER * to_f64(other.text.chars().count());
-            let beside = label.left > other.left + other_width || other.left > label.left + width;
-            if !beside && label.y < other.y + LINE {
-                label.y = other.y + LINE;
-            }
-        }
-    }
-    labels
-}
-
-fn name(label: &Label) -> Markup {
-    let [x, y] = label.point;
-    let moved = (label.y - y).abs() > 2.0;
-    let end = if label.left > x {
-        label.left - 3.0
-    } else {
-        label.left + LETTER * to_f64(label.text.chars().count()) + 3.0
-    };
-    html! {
-        @if moved {
-            line class="lead" x1=(px(x)) y1=(px(y)) x2=(px(end)) y2=(px(label.y)) {}
-        }
-        text class="label" x=(px(label.left)) y=(px(label.y)) dy="0.32em" { (label.text) }
-    }
-}
-
-/// Which colour is how many workers.
-fn workers(points: &[Point]) -> Markup {
-    let mut names: Vec<(String, String)> = Vec::new();
-    for point in points {
-        let name = match (is_burns(point.row), point.row.run.workers) {
-            (true, _) => "Burn's loader".to_owned(),
-            (false, 1) => "burn-prefetch, 1 worker".to_owned(),
-            (false, workers) => format!("burn-prefetch, {workers} workers"),
-        };
-        if names.iter().all(|(known, _)| *known != name) {
-            names.push((name, point.colour.clone()));
-        }
-    }
-    let lines = to_f64(names.len());
-    key(
-        &names,
-        [
-            FRAME.right - 190.0,
-            FRAME.bottom - 12.0 - 19.0 * (lines - 1.0),
-        ],
+/// The names of all of a few points, else of Burn's and the frontier's.
+fn named(points: &[Point], right: f64) -> Vec<Label> {
+    let few = points.len() <= MOST_SHOWN;
+    let worth = |point: &&Point| few || point.row.on_frontier || is_burns(point.row);
+    let named = points.iter().filter(worth);
+    labels::apart(
+        named
+            .map(|point| Label::beside(point.at, &point.row.run.name, right))
+            .collect(),
     )
 }
 
 fn says(rows: &[Row]) -> String {
-    let each = rows.iter().map(|row| {
-        let run = &row.run;
-        let held = words::bytes(run.peak_batch_bytes);
-        format!(
-            "{}: {:.0} images a second with {held}",
-            run.name, run.images_per_second
-        )
-    });
-    each.collect::<Vec<_>>().join("; ")
+    rows.iter().map(says_one).collect::<Vec<_>>().join("; ")
+}
+
+fn says_one(row: &Row) -> String {
+    let (name, rate) = (&row.run.name, row.run.images_per_second);
+    let held = words::bytes(row.run.peak_batch_bytes);
+    format!("{name}: {rate:.0} images a second with {held}")
 }

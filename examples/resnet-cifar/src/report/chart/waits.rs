@@ -30,12 +30,12 @@ pub(super) fn waits(comparison: &Comparison) -> Chart {
     let lanes = to_f64(rows.len());
     let frame = Frame {
         left: 20.0,
-        right: 740.0,
+        right: 730.0,
         top: TOP,
         bottom: TOP + lanes * LANE + 4.0,
     };
     let body = html! {
-        (frame.columns(&scale.ticks_tenfold(words::time), "wait in next(), each line ten times the one before"))
+        (frame.columns(&scale.ticks_tenfold(words::time), "wait in next(), each mark ten times the one before"))
         @for (at, (row, colour)) in rows.iter().enumerate() {
             @let top = TOP + to_f64(at) * LANE;
             (lane(row, colour, (Frame { top, bottom: top + LANE - 6.0, ..frame }, scale)))
