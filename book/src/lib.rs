@@ -13,3 +13,6 @@ pub mod order {}
 
 #[doc = include_str!("errors.md")]
 pub mod errors {}
+
+#[doc = include_str!("trainer.md")]
+pub mod trainer {}

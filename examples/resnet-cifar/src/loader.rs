@@ -124,6 +124,12 @@ pub(crate) fn bound(args: &LoaderArgs, workers: u16) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
+    use crate::checksum::Checksum;
+    use crate::cli::Cli;
+    use crate::data::{Owner, Request, Split};
+
     use super::*;
 
     fn bound_of(
@@ -156,5 +162,41 @@ mod tests {
     fn without_workers_one_batch_exists_at_a_time() {
         assert_eq!(bound_of(Some(2), None, 0), Some(1));
         assert_eq!(bound_of(None, Some(5), 0), Some(1));
+    }
+
+    /// The checksum of the first pass of a loader that begins with this epoch, and of the second.
+    fn two_passes(kind: LoaderKind, epoch: usize) -> [String; 2] {
+        let cli = Cli::parse_from(["resnet-cifar", "--images", "96", "--batch-size", "32"]);
+        let setup = &cli.compare.run.setup;
+        let request = Request {
+            setup,
+            workload: Workload::Memory,
+            owner: Owner::User,
+        };
+        let feed = Feed {
+            setup,
+            pictures: &request.load(Split::Train).unwrap(),
+            gauge: &Gauge::new(32),
+            device: &Device::flex(),
+            workload: Workload::Memory,
+            epoch,
+        };
+        let loader = feed.training(&LoaderArgs::plain(kind)).unwrap();
+        // As burn-train does, which never reads the loader that it was given.
+        let loader = loader.to_device(&Device::flex());
+        [(); 2].map(|()| {
+            let mut sum = Checksum::new();
+            for batch in loader.iter() {
+                sum.add(&batch.unwrap()).unwrap();
+            }
+            sum.hex()
+        })
+    }
+
+    #[test]
+    fn a_training_that_goes_on_sees_the_batches_that_it_would_have_seen() {
+        let [first, second] = two_passes(LoaderKind::Prefetch, 0);
+        assert_ne!(first, second);
+        assert_eq!(two_passes(LoaderKind::Prefetch, 1)[0], second);
     }
 }
