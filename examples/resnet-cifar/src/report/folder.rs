@@ -27,24 +27,20 @@ impl<'a> ReportFolder<'a> {
         Ok(Self(folder))
     }
 
-    /// Writes all of it; the page comes last, so what it shows is there.
+    /// Writes all of it: first the figures, which took the time; last the page, so that what it names is
+    /// there.
     pub(crate) fn write(&self, comparison: &Comparison) -> anyhow::Result<()> {
         let folder = self.0;
         fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        let write = |name: &str, text: &str| Destination::to(&folder.join(name))?.write(text);
+        write("rows.json", &json(&comparison.rows)?)?;
         let charts = chart::all(comparison);
         for chart in &charts {
-            let file = folder.join(format!("{}.svg", chart.name));
-            Destination::to(&file)?.write(&style::standalone(chart))?;
+            write(&format!("{}.svg", chart.name), &style::standalone(chart))?;
         }
-        for (name, text) in [
-            ("rows.json", json(&comparison.rows)?),
-            ("report.md", markdown::markdown(comparison)),
-            ("index.html", page::page(comparison, &charts)),
-        ] {
-            Destination::to(&folder.join(name))?.write(&text)?;
-        }
-        Ok(())
+        write("report.md", &markdown::markdown(comparison))?;
+        write("index.html", &page::page(comparison, &charts))
     }
 }
 

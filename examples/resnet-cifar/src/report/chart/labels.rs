@@ -6,6 +6,8 @@ use super::frame::{px, width_of};
 
 /// Neighbours stay that far apart.
 const LINE: f64 = 17.0;
+/// Of a point.
+const RADIUS: f64 = 7.0;
 /// From the middle of a point to its name.
 const BESIDE: f64 = 14.0;
 
@@ -19,30 +21,36 @@ pub(super) struct Label {
 }
 
 impl Label {
-    /// To the right of its point, or to the left where the right has no room.
-    pub(super) fn beside(point: [f64; 2], text: &str, right: f64) -> Self {
+    /// To the right of its point, or to the left where the right has no room: another point lies
+    /// there, or the drawing ends.
+    pub(super) fn beside(point: [f64; 2], text: &str, (points, edge): (&[[f64; 2]], f64)) -> Self {
         let width = width_of(text);
-        let fits = point[0] + BESIDE + width < right;
-        let left = if fits {
-            point[0] + BESIDE
-        } else {
-            point[0] - BESIDE - width
-        };
-        Self {
+        let at = |left| Self {
             text: text.to_owned(),
             left,
             y: point[1],
             point,
-        }
+        };
+        let (right, left) = (at(point[0] + BESIDE), at(point[0] - BESIDE - width));
+        let hidden = points.iter().any(|other| right.covers(*other));
+        let fits = right.right() < edge && (!hidden || left.left < 0.0);
+        if fits { right } else { left }
+    }
+
+    fn covers(&self, [x, y]: [f64; 2]) -> bool {
+        x > self.left - RADIUS
+            && x < self.right() + RADIUS
+            && (y - self.y).abs() < LINE / 2.0 + RADIUS
     }
 
     fn right(&self) -> f64 {
         self.left + width_of(&self.text)
     }
 
+    /// Less than a line apart; that much less, that a line moved by just a line crosses no more.
     fn crosses(&self, other: &Self) -> bool {
         let beside = self.left > other.right() || other.left > self.right();
-        !beside && (self.y - other.y).abs() < LINE
+        !beside && (self.y - other.y).abs() < LINE - 0.01
     }
 
     /// The name, and a line to its point where it had to leave it.
@@ -83,7 +91,7 @@ mod tests {
     #[test]
     fn no_label_lies_over_another_and_each_stays_near_its_point() {
         let points = [[100.0, 50.0], [102.0, 52.0], [300.0, 51.0], [101.0, 51.0]];
-        let labels = points.map(|point| Label::beside(point, "a loader", 700.0));
+        let labels = points.map(|point| Label::beside(point, "a loader", (&[], 700.0)));
         let placed = apart(labels.into());
         for (at, label) in placed.iter().enumerate() {
             assert!(
@@ -95,7 +103,22 @@ mod tests {
     }
 
     #[test]
+    fn labels_come_apart_wherever_they_are() {
+        for step in 0..10_000_u16 {
+            let y = 380.0 * f64::from(step) / 9_999.0;
+            let labels = [y, y, y].map(|y| Label::beside([80.0, y], "a loader", (&[], 700.0)));
+            let placed = apart(labels.into());
+            assert!((placed[2].y - y - 2.0 * LINE).abs() < 0.1, "{placed:?}");
+        }
+    }
+
+    #[test]
     fn a_label_without_room_on_the_right_is_written_on_the_left() {
-        assert!(Label::beside([690.0, 0.0], "a loader", 700.0).right() < 690.0);
+        let label = |points: &[[f64; 2]], x| Label::beside([x, 9.0], "a loader", (points, 700.0));
+        assert!(label(&[], 690.0).right() < 690.0);
+        assert!(label(&[[120.0, 10.0]], 100.0).right() < 100.0);
+        assert!(label(&[[120.0, 40.0]], 100.0).left > 100.0);
+        // No room on either side: over the other point rather than out of the drawing.
+        assert!(label(&[[50.0, 10.0]], 30.0).left > 30.0);
     }
 }

@@ -133,12 +133,9 @@ fn mark(point: &Point) -> Markup {
 fn named(points: &[Point], right: f64) -> Vec<Label> {
     let few = points.len() <= MOST_SHOWN;
     let worth = |point: &&Point| few || point.row.on_frontier || is_burns(point.row);
-    let named = points.iter().filter(worth);
-    labels::apart(
-        named
-            .map(|point| Label::beside(point.at, &point.row.run.name, right))
-            .collect(),
-    )
+    let places: Vec<[f64; 2]> = points.iter().map(|point| point.at).collect();
+    let label = |point: &Point| Label::beside(point.at, &point.row.run.name, (&places, right));
+    labels::apart(points.iter().filter(worth).map(label).collect())
 }
 
 fn says(rows: &[Row]) -> String {
