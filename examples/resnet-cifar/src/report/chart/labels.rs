@@ -22,7 +22,7 @@ pub(super) struct Label {
 
 impl Label {
     /// To the right of its point, or to the left where the right has no room: another point lies
-    /// there, or the drawing ends.
+    /// there, or the drawing ends; below on the right where neither has.
     pub(super) fn beside(point: [f64; 2], text: &str, (points, edge): (&[[f64; 2]], f64)) -> Self {
         let width = width_of(text);
         let at = |left| Self {
@@ -33,8 +33,14 @@ impl Label {
         };
         let (right, left) = (at(point[0] + BESIDE), at(point[0] - BESIDE - width));
         let hidden = points.iter().any(|other| right.covers(*other));
-        let fits = right.right() < edge && (!hidden || left.left < 0.0);
-        if fits { right } else { left }
+        match (hidden || right.right() > edge, left.left < 0.0) {
+            (false, _) => right,
+            (true, false) => left,
+            (true, true) => Self {
+                y: right.y + LINE,
+                ..right
+            },
+        }
     }
 
     fn covers(&self, [x, y]: [f64; 2]) -> bool {
@@ -118,7 +124,10 @@ mod tests {
         assert!(label(&[], 690.0).right() < 690.0);
         assert!(label(&[[120.0, 10.0]], 100.0).right() < 100.0);
         assert!(label(&[[120.0, 40.0]], 100.0).left > 100.0);
-        // No room on either side: over the other point rather than out of the drawing.
-        assert!(label(&[[50.0, 10.0]], 30.0).left > 30.0);
+        let below = label(&[[50.0, 10.0]], 30.0);
+        assert!(
+            below.left > 30.0 && !below.covers([50.0, 10.0]),
+            "{below:?}"
+        );
     }
 }
