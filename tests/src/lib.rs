@@ -15,6 +15,7 @@ mod gauge;
 mod logs;
 mod passes;
 mod process;
+mod storm;
 mod traces;
 mod watchdog;
 
@@ -32,5 +33,6 @@ pub use process::{
     LiveThreads, alone, eventually, expect_loader_threads, loader_threads, open_files,
     threads_begun_here,
 };
+pub use storm::{Dice, Sky, UnderSky, Weather};
 pub use traces::{Kept, Traced, Traces, indices};
 pub use watchdog::{LIMIT, WORKERS, for_each_case, for_each_worker_count, guarded, within};

@@ -65,6 +65,13 @@ impl Crew {
         self.posts.iter().filter(|post| post.running).count()
     }
 
+    /// How many of them are inside user code.
+    pub(crate) fn busy(&self) -> usize {
+        let running = self.posts.iter().filter(|post| post.running);
+        let busy = running.filter(|post| post.activity.read(0).1 != Doing::Idle);
+        busy.count()
+    }
+
     /// How many disowned threads have not ended yet.
     pub(crate) fn disowned(&self) -> usize {
         self.disowned

@@ -111,7 +111,8 @@ impl<S: Source> Feed<S> {
 
     /// Sleeps until the next batch is ready or an [`alarm`](Serve::alarm), unless what that is for has
     /// `come` already; `tick` says since when, for the workers' choice. Not longer than `limit`;
-    /// `false` when that was over first.
+    /// `false` when that was over first. The place in line stays until it [waits no
+    /// more](Self::waits_no_more).
     pub(crate) fn wait(
         &self,
         tick: usize,
@@ -135,9 +136,12 @@ impl<S: Source> Feed<S> {
             };
         }
         desk.unpark();
-        drop(desk);
-        self.waiting_since.store(0, SeqCst);
         in_time
+    }
+
+    /// The reader has what it waited for.
+    pub(crate) fn waits_no_more(&self) {
+        self.waiting_since.store(0, SeqCst);
     }
 
     /// Ends the pass and drops what nobody took.

@@ -39,7 +39,7 @@ pub use background::{Background, Outlet, RunAhead};
 pub use context::{ContextRng, FetchContext, ItemRng, context, rng, rng_at};
 pub use cost::{Ahead, CostMemory, Parts};
 pub use desk::Limits;
-pub use error::{BoxError, FetchError, LoadError, Place, Stage};
+pub use error::{BoxError, FetchError, LoadError, Place, SharedError, Stage};
 pub use init::WorkerInit;
 pub use job::Job;
 pub use order::{EpochOrder, Order};

@@ -8,12 +8,15 @@ use crossbeam_utils::CachePadded;
 
 use crate::activity::Activity;
 use crate::crew::{Badge, Crew, Sight};
-use crate::error::{LoadError, Place, Stage};
-use crate::init::{Guests, InitError, WorkerInit};
+use crate::error::{LoadError, Place, SharedError, Stage};
+use crate::init::{Guests, WorkerInit};
 use crate::line::Line;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use crate::sync::{Condvar, Moment, Mutex, MutexGuard, spawn, thread_local};
 use crate::unwind::dispose;
+
+/// Who is not inside user code needs so long to end.
+const A_MOMENT: Duration = Duration::from_millis(1);
 
 /// How long workers live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -128,7 +131,7 @@ enum Trouble {
     /// As many threads as there are workers have been given up, and more would have to be.
     Exhausted,
     /// A thread could not be prepared.
-    Init(Option<usize>, InitError),
+    Init(Option<usize>, SharedError),
 }
 
 /// A number of workers, shared by any number of readers.
@@ -205,15 +208,22 @@ impl Pool {
     /// not be prepared is forgotten: another tries again.
     pub(crate) fn register(&self, reader: Arc<dyn Serve>) -> Registration {
         let mut state = self.shared.state.lock();
-        if matches!(state.trouble, Some(Trouble::Init(..))) {
-            self.shared.set_trouble(&mut state, None);
-        }
         let id = state.line.join(reader);
         self.shared.version.fetch_add(1, SeqCst);
+        self.shared.try_again(&mut state);
         start_missing(&self.shared, &mut state);
         drop(state);
         self.shared.wake_one();
         Registration(id)
+    }
+
+    /// Sees to it again that the workers run, for a reader that is registered.
+    pub(crate) fn revive(&self) {
+        let mut state = self.shared.state.lock();
+        self.shared.try_again(&mut state);
+        start_missing(&self.shared, &mut state);
+        drop(state);
+        self.shared.wake_one();
     }
 
     /// Takes a reader out of the registry; a worker inside its part finishes it.
@@ -245,7 +255,7 @@ impl Pool {
     }
 
     /// The calling thread as one that does one piece of work, once it has been prepared.
-    pub(crate) fn hand(&self) -> Result<Hand<'_>, InitError> {
+    pub(crate) fn hand(&self) -> Result<Hand<'_>, SharedError> {
         let own = self.own_badge().is_some();
         match &self.shared.config.worker_init {
             Some(init) if !own => self.shared.guests.prepare(init)?,
@@ -345,17 +355,17 @@ impl Drop for Pool {
         let grace = self.shared.config.shutdown_grace;
         let begun = Moment::now();
         while state.crew.running() > 0 {
-            let left = grace.saturating_sub(begun.elapsed());
-            let (guard, timed_out) = self
+            let left = grace.saturating_sub(begun.elapsed()).max(A_MOMENT);
+            let (guard, _) = self
                 .shared
                 .ended
                 .wait_timeout((&self.shared.state, state), left);
             state = guard;
-            if timed_out && state.crew.running() > 0 {
+            let busy = state.crew.busy();
+            if busy > 0 && begun.elapsed() >= grace {
                 log::warn!(
                     "workers still inside the dataset or batcher {grace:?} after the loader's \
-                     end: {}; they end when they return from it",
-                    state.crew.running()
+                     end: {busy}; they end when they return from it"
                 );
                 return;
             }
@@ -424,6 +434,13 @@ impl Shared {
 
     fn is_over(&self, state: &State) -> bool {
         state.closing || (self.config.lifetime == Lifetime::Readers && state.line.len() == 0)
+    }
+
+    /// Forgets that a thread could not be prepared.
+    fn try_again(&self, state: &mut State) {
+        if matches!(state.trouble, Some(Trouble::Init(..))) {
+            self.set_trouble(state, None);
+        }
     }
 
     fn set_trouble(&self, state: &mut State, trouble: Option<Trouble>) {

@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::desk::{Limits, PassConfig};
-use crate::error::{LoadError, Place, Stage};
+use crate::error::{LoadError, Place, SharedError, Stage};
 use crate::feed::Feed;
-use crate::init::InitError;
 use crate::job::Job;
 use crate::pool::{Pool, Registration, Serve, current_worker};
 use crate::ring::Delivery;
@@ -134,6 +133,14 @@ impl<S: Source> Reader<S> {
         }
     }
 
+    /// Goes on with a pass that began before this was its turn: whatever has become of the workers
+    /// since, they are tried again.
+    pub fn take_up(&self) {
+        if self.registration.is_some() {
+            self.pool.revive();
+        }
+    }
+
     /// Lets nothing follow this pass, whatever was configured.
     pub fn let_nothing_follow(&mut self) {
         self.config.warm_next = false;
@@ -149,8 +156,7 @@ impl<S: Source> Reader<S> {
             }
             self.feed.take_ready(&mut self.at_hand);
             if !self.at_hand.is_empty() {
-                self.waiting_since = None;
-                self.watch.end();
+                self.wait_no_more();
                 return Ok(());
             }
             if self.watch.is_over() {
@@ -190,16 +196,25 @@ impl<S: Source> Reader<S> {
         }
     }
 
+    fn wait_no_more(&mut self) {
+        if self.waiting_since.take().is_some() {
+            self.feed.waits_no_more();
+        }
+        self.watch.end();
+    }
+
     fn trouble(&self) -> Option<LoadError> {
         self.pool.trouble(|stage, worker| self.place(stage, worker))
     }
 
-    fn unprepared(&self, source: InitError) -> LoadError {
+    fn unprepared(&self, source: SharedError) -> LoadError {
         let at = self.place(Stage::Start, None);
         LoadError::Init { at, source }
     }
 
     fn give_up(&mut self) -> LoadError {
+        // First of all: who takes the place of a stuck worker begins nothing of this pass.
+        self.feed.close();
         LoadError::Timeout {
             at: self.place(Stage::Wait, None),
             after: self.watch.limit(),
@@ -279,10 +294,12 @@ impl<S: Source> Iterator for Reader<S> {
         self.items_returned += self.feed.plan().batch(number).len();
         self.feed.returned_one(self.returned);
         self.warm_next();
-        if self.returned == self.feed.plan().num_batches() {
-            self.end();
-        } else {
+        let is_last = self.returned == self.feed.plan().num_batches();
+        if !is_last || self.next.is_some() {
             self.invite();
+        }
+        if is_last {
+            self.end();
         }
         Some(Ok(batch))
     }

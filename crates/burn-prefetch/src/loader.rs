@@ -151,7 +151,9 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         let mut warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
         let pass = warm.take();
         drop(warm);
-        pass.filter(|pass| pass.epoch() == epoch)
+        let pass = pass.filter(|pass| pass.epoch() == epoch)?;
+        pass.take_up();
+        Some(pass)
     }
 
     /// What is in force, and what was ignored and why.

@@ -18,6 +18,8 @@ pub(crate) trait Pass<O>: Iterator<Item = Result<O, LoadError>> + Send {
     fn epoch(&self) -> usize;
     /// The pass over the next epoch, if it has begun and this one is complete.
     fn take_next(&mut self) -> Option<Box<dyn Pass<O>>>;
+    /// Goes on with a pass that began before its `iter()`.
+    fn take_up(&self);
     /// Lets no next epoch begin.
     fn let_nothing_follow(&mut self);
 }
@@ -34,6 +36,10 @@ impl<S: Source> Pass<S::Batch> for Reader<S> {
     fn take_next(&mut self) -> Option<Box<dyn Pass<S::Batch>>> {
         let next = Reader::take_next(self)?;
         Some(Box::new(next))
+    }
+
+    fn take_up(&self) {
+        Reader::take_up(self);
     }
 
     fn let_nothing_follow(&mut self) {
