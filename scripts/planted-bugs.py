@@ -175,6 +175,13 @@ BUGS = [
     ),
     (
         "a_warm_epoch_is_whole_and_within_the_window",
+        "the last place of an epoch is told to nobody",
+        "reader.rs",
+        "if !is_last || self.next.is_some() {",
+        "if !is_last {",
+    ),
+    (
+        "a_warm_epoch_is_whole_and_within_the_window",
         "an epoch that was begun and is not read stays with the workers",
         "reader.rs",
         "        if !self.over {\n            self.end();",

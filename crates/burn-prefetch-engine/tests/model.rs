@@ -380,10 +380,11 @@ fn batches_as_they_finish_are_the_same_batches() {
 #[test]
 fn a_warm_epoch_is_whole_and_within_the_window() {
     check(|| {
-        let begun = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&begun);
+        let begun = Arc::new((Mutex::new(0), Condvar::new()));
+        let count = Arc::clone(&begun);
         let source = Numbers::fetching(move |_| {
-            counted.fetch_add(1, SeqCst);
+            *count.0.lock().unwrap() += 1;
+            count.1.notify_one();
             Ok(())
         });
         let loader = Loader::new(source, 2, (3, 1)).ahead(2).warm();
@@ -392,9 +393,13 @@ fn a_warm_epoch_is_whole_and_within_the_window() {
             for batch in 0..3 {
                 let asked = 3 * epoch + batch + 1;
                 assert_eq!(pass.next().unwrap().unwrap(), [batch]);
-                assert!(begun.load(SeqCst) <= asked + 2);
+                assert!(*begun.0.lock().unwrap() <= asked + 2);
             }
             assert!(pass.next().is_none());
+            // As many as may be, and nobody has asked for them.
+            let all = begun.0.lock().unwrap();
+            let full = |all: &mut usize| *all < 3 * (epoch + 1) + 2;
+            drop(begun.1.wait_while(all, full).unwrap());
             let next = pass.take_next().unwrap();
             assert_eq!(next.epoch(), epoch + 1);
             pass = next;
