@@ -536,28 +536,28 @@ fn a_timeout_of_the_next_epoch_is_at_its_place_in_it() {
 #[test]
 fn an_iter_tries_again_though_its_pass_had_begun_before_threads_failed() {
     for_each_crew(|workers| {
-        let (mended, gate) = (Tally::new(true), Gate::closed());
-        let (works, blocked) = (Arc::clone(&mended), Arc::clone(&gate));
+        // How many threads may still be prepared.
+        let (licences, gate) = (Tally::new(workers), Gate::closed());
+        let (left, blocked) = (Arc::clone(&licences), Arc::clone(&gate));
         let crew = Workers::builder(workers).worker_init(move |_| {
-            if works.now() {
-                return Ok(());
-            }
-            Err("no licence".into())
+            left.update(|left| {
+                *left = left.checked_sub(1).ok_or("no licence")?;
+                Ok(())
+            })
         });
         let crew = crew.build();
         let builder = || DataLoaderBuilder::new(Collect).workers(&crew);
         let warm = builder().batch_size(SIZE).prefetch(2).warm_next_epoch(true);
         let warm = warm.try_build(Numbers(LEN)).unwrap();
         assert_eq!(pass(&warm), chunks(LEN, SIZE));
-        expect_crew(&crew, workers, 0);
-        mended.update(|mended| *mended = false);
+        licences.wait_until(|&left| left == 0);
         let stuck = builder().prefetch(workers).timeout(LIMIT);
         let stuck = stuck.build(Hooked::new(LEN, move |_| blocked.wait()));
         let iterator = stuck.iter();
         gate.wait_for_waiting(workers);
         let _ = failure(iterator);
         eventually("no thread can be prepared", || crew.alive() == 0);
-        mended.update(|mended| *mended = true);
+        licences.update(|left| *left = usize::MAX);
         assert_eq!(pass(&warm), chunks(LEN, SIZE));
         gate.open();
         expect_crew(&crew, workers, 0);
