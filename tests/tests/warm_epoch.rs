@@ -7,7 +7,8 @@ use std::time::Duration;
 use burn::data::dataloader::DataLoader;
 use burn::tensor::Device;
 use burn_prefetch::{
-    DataLoaderBuilder, Doing, PrefetchDataLoader, PrefetchIterator, Stage, Workers, context,
+    DataLoaderBuilder, Doing, PrefetchDataLoader, PrefetchIterator, Stage, WorkerReport, Workers,
+    context,
 };
 use burn_prefetch_tests::{
     Batches, Collect, Gate, Hooked, LiveThreads, Numbers, Tally, Traces, cause, chunks, eventually,
@@ -495,7 +496,8 @@ fn a_pass_that_fails_begins_no_other() {
 
 const LIMIT: Duration = Duration::from_millis(100);
 
-/// The workers stop in what they have begun of the next epoch: this one is whole nevertheless.
+/// The workers stop in what they have begun of the next epoch: this one is whole nevertheless. Not all
+/// need have begun: an epoch whose items were quick wakes few.
 #[test]
 fn a_timeout_of_the_next_epoch_is_at_its_place_in_it() {
     for_each_crew(|workers| {
@@ -509,21 +511,23 @@ fn a_timeout_of_the_next_epoch_is_at_its_place_in_it() {
         let loader = warm(workers).prefetch(2 * workers).timeout(LIMIT);
         let loader = loader.try_build(data).unwrap();
         assert_eq!(pass(&loader), chunks(LEN, SIZE));
-        gate.wait_for_waiting(workers);
+        gate.wait_for_waiting(1);
         let error = late(loader.iter());
         let at = cause(&error).place();
         assert_eq!((at.epoch, at.batch), (1, 0));
-        for one in &timed_out(&error).workers {
-            let here = matches!(
+        let report = timed_out(&error);
+        let inside = |one: &&WorkerReport| {
+            matches!(
                 one.doing,
                 Doing::Fetching {
                     epoch: 1,
                     here: true,
                     ..
                 }
-            );
-            assert!(here && one.disowned, "{one}");
-        }
+            )
+        };
+        assert!(report.workers.iter().filter(inside).count() > 0, "{error}");
+        assert!(report.workers.iter().any(|one| one.disowned), "{error}");
         assert_eq!(pass(&loader), chunks(LEN, SIZE));
         gate.open();
         expect_crew(&loader.workers(), workers, 0);

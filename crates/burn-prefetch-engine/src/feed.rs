@@ -196,12 +196,13 @@ impl<S: Source> Feed<S> {
             };
             return self.complete(finished, (took, measured), hand);
         };
+        hand.outside();
         let mut desk = self.desk.lock();
         match desk.give_back((number, part, piece), failure, &took) {
             Returned::Waiting => self.claim_more(&mut desk, hand),
             Returned::Unwanted(piece) => {
                 drop(desk);
-                dispose(piece);
+                self.job.dispose(number, [piece], hand);
                 None
             }
             Returned::Complete(finished) => {
@@ -217,15 +218,16 @@ impl<S: Source> Feed<S> {
         (mut took, measured): (Took, bool),
         hand: &Hand<'_>,
     ) -> Option<Claim<S::Piece>> {
+        let number = finished.number;
         if self.over.load(SeqCst) {
-            finished.pieces.into_iter().for_each(dispose);
+            self.job.dispose(number, finished.pieces, hand);
             return None;
         }
-        let number = finished.number;
         let begun = measured.then(Moment::now);
         let outcome = self.job.assemble(finished, hand);
         took.assembly = begun.filter(|_| outcome.is_ok()).map(Moment::elapsed);
 
+        hand.outside();
         let mut desk = self.desk.lock();
         let (unwanted, wake) = desk.put(number, outcome, &took);
         set(&self.filled, desk.is_ready());
@@ -235,8 +237,8 @@ impl<S: Source> Feed<S> {
         if wake {
             self.ready.notify_one();
         }
-        if let Some(unwanted) = unwanted {
-            dispose(unwanted);
+        if unwanted.is_some() {
+            self.job.dispose(number, unwanted, hand);
         }
         next
     }

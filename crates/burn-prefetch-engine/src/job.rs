@@ -109,6 +109,20 @@ impl<S: Source> Job<S> {
         }
     }
 
+    /// Drops what is left of a batch that nobody takes.
+    pub(crate) fn dispose<T>(
+        &self,
+        number: usize,
+        values: impl IntoIterator<Item = T>,
+        hand: &Hand<'_>,
+    ) {
+        if let Some(activity) = hand.activity {
+            activity.assembling(self.whereabouts(number));
+        }
+        values.into_iter().for_each(dispose);
+        hand.outside();
+    }
+
     fn context(&self, number: usize, worker: Option<usize>) -> FetchContext {
         FetchContext {
             epoch: self.plan.epoch(),

@@ -15,8 +15,12 @@ use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use crate::sync::{Condvar, Moment, Mutex, MutexGuard, spawn, thread_local};
 use crate::unwind::dispose;
 
-/// Who is not inside user code needs so long to end.
+/// Who is not inside user code is looked for again after so long,
 const A_MOMENT: Duration = Duration::from_millis(1);
+
+/// and is given so much longer than the grace: it has the loader's own business only, and perhaps the
+/// drop of a dataset.
+const OWN_BUSINESS: Duration = Duration::from_secs(10);
 
 /// How long workers live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +70,13 @@ impl Hand<'_> {
     /// Whether the worker may go on with the same reader without asking who else waits.
     pub(crate) fn may_stay(&self) -> bool {
         self.stays_while == Some(self.shared.version.load(SeqCst))
+    }
+
+    /// The worker has come back from user code. To be said before anybody can see what it brings.
+    pub(crate) fn outside(&self) {
+        if let Some(activity) = self.activity {
+            activity.idle();
+        }
     }
 
     /// Wakes one more worker if one sleeps: there is work for it.
@@ -361,11 +372,16 @@ impl Drop for Pool {
                 .ended
                 .wait_timeout((&self.shared.state, state), left);
             state = guard;
-            let busy = state.crew.busy();
-            if busy > 0 && begun.elapsed() >= grace {
+            let (inside, passed) = (state.crew.busy(), begun.elapsed());
+            let (late, patience) = if inside > 0 {
+                (inside, grace)
+            } else {
+                (state.crew.running(), grace.saturating_add(OWN_BUSINESS))
+            };
+            if late > 0 && passed >= patience {
                 log::warn!(
-                    "workers still inside the dataset or batcher {grace:?} after the loader's \
-                     end: {busy}; they end when they return from it"
+                    "workers still inside the dataset or batcher {patience:?} after the loader's \
+                     end: {late}; they end when they return from it"
                 );
                 return;
             }
