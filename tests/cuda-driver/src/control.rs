@@ -41,7 +41,7 @@ extern "C" fn stand_in_hold_copies(hold: bool) {
     settle(&mut driver);
 }
 
-/// Events that are recorded from now on are reached this many milliseconds later.
+/// Events behind copies that are asked for from now on are reached this many milliseconds after them.
 #[unsafe(no_mangle)]
 extern "C" fn stand_in_delay_events(milliseconds: u64) {
     driver().set_delay(Duration::from_millis(milliseconds));

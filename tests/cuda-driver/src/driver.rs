@@ -106,6 +106,7 @@ impl Driver {
         }
         let lent = matches!(transfer.to, Target::Lent(_));
         self.streams.push(stream, Work::Copy(transfer))?;
+        self.streams.occupy(stream, self.delay)?;
         if lent {
             self.finish(stream)
         } else {
@@ -115,7 +116,7 @@ impl Driver {
 
     /// Records an event in a stream.
     pub(crate) fn record(&mut self, event: u64, stream: u64) -> Result<(), Code> {
-        self.streams.record(event, stream, self.delay)?;
+        self.streams.record(event, stream)?;
         self.settle(stream)
     }
 
@@ -191,7 +192,7 @@ impl Driver {
         streams.try_for_each(|stream| self.settle(stream))
     }
 
-    /// Events that are recorded from now on are reached this much later.
+    /// Copies that are asked for from now on take this long, as far as events behind them tell.
     pub(crate) fn set_delay(&mut self, delay: Duration) {
         self.delay = delay;
     }
@@ -363,11 +364,12 @@ mod tests {
     }
 
     #[test]
-    fn a_delayed_event_is_reached_later() {
+    fn an_event_behind_a_copy_is_reached_later_and_one_before_it_is_not() {
         let (mut driver, stream) = driver();
         let [start, end] = [(); 2].map(|()| driver.streams.create_event());
-        driver.record(start, stream).unwrap();
         driver.set_delay(Duration::from_hours(1));
+        driver.record(start, stream).unwrap();
+        driver.copy_in(stream, upload()).unwrap();
         driver.record(end, stream).unwrap();
         assert_eq!(driver.query(start), Ok(()));
         assert_eq!(driver.query(end), Err(Code::NotReady));

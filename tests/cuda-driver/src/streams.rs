@@ -35,7 +35,7 @@ struct Stream {
     queue: VecDeque<Work>,
     /// How many pieces of work were begun so far: the number of the first in the queue.
     done: u64,
-    /// Until when the events that it holds take.
+    /// Until when the copies that were asked for so far take.
     busy: Option<Instant>,
 }
 
@@ -110,6 +110,14 @@ impl Streams {
         Ok(Place { stream, number })
     }
 
+    /// Keeps a stream busy for this long, behind what it is busy with.
+    pub(crate) fn occupy(&mut self, stream: u64, time: Duration) -> Result<(), Code> {
+        let queue = self.queues.get_mut(&stream).ok_or(Code::InvalidHandle)?;
+        let now = Instant::now();
+        queue.busy = Some(queue.busy.map_or(now, |busy| busy.max(now)) + time);
+        Ok(())
+    }
+
     /// The place behind all work that the stream has now.
     pub(crate) fn end(&self, stream: u64) -> Result<Place, Code> {
         let queue = self.queues.get(&stream).ok_or(Code::InvalidHandle)?;
@@ -143,7 +151,7 @@ impl Streams {
         done
     }
 
-    /// Until when the events in a stream take.
+    /// Until when the copies of a stream take.
     pub(crate) fn busy(&self, stream: u64) -> Result<Option<Instant>, Code> {
         let stream = self.queues.get(&stream).ok_or(Code::InvalidHandle)?;
         Ok(stream.busy)
@@ -160,28 +168,14 @@ impl Streams {
         known.map(|_| ()).ok_or(Code::InvalidHandle)
     }
 
-    /// Puts an event behind all work that the stream has now; it is reached after `delay` at the
-    /// earliest.
-    pub(crate) fn record(
-        &mut self,
-        event: u64,
-        stream: u64,
-        delay: Duration,
-    ) -> Result<Place, Code> {
-        if !self.events.contains_key(&event) {
-            return Err(Code::InvalidHandle);
-        }
+    /// Puts an event behind all work that the stream has now; it is reached when that is done and
+    /// the stream is busy with nothing before it.
+    pub(crate) fn record(&mut self, event: u64, stream: u64) -> Result<(), Code> {
         let place = self.push(stream, Work::Mark)?;
-        let queue = self.queues.get_mut(&stream).ok_or(Code::InvalidHandle)?;
-        let due = (Instant::now() + delay).max(queue.busy.unwrap_or_else(Instant::now));
-        queue.busy = Some(due);
-        self.events.insert(
-            event,
-            Event {
-                recorded: Some((place, due)),
-            },
-        );
-        Ok(place)
+        let due = self.busy(stream)?.unwrap_or_else(Instant::now);
+        let recorded = self.events.get_mut(&event).ok_or(Code::InvalidHandle)?;
+        recorded.recorded = Some((place, due.max(Instant::now())));
+        Ok(())
     }
 
     /// Lets a stream wait for where an event was recorded last, if it was.
@@ -244,7 +238,7 @@ mod tests {
         let (mut streams, one, two) = two();
         let event = streams.create_event();
         streams.push(one, Work::Free(1)).unwrap();
-        streams.record(event, one, Duration::ZERO).unwrap();
+        streams.record(event, one).unwrap();
         streams.push(one, Work::Free(2)).unwrap();
         streams.wait(two, event).unwrap();
         let place = streams.push(two, Work::Free(3)).unwrap();
@@ -261,15 +255,20 @@ mod tests {
     }
 
     #[test]
-    fn a_later_event_of_a_stream_is_never_due_before_an_earlier_one() {
+    fn an_event_is_due_when_its_stream_is_busy_no_more_also_through_another_stream() {
         let (mut streams, one, two) = two();
-        let [early, late, across] = [(); 3].map(|()| streams.create_event());
-        streams.record(early, one, Duration::from_secs(9)).unwrap();
-        streams.record(late, one, Duration::ZERO).unwrap();
-        streams.wait(two, early).unwrap();
-        streams.record(across, two, Duration::ZERO).unwrap();
+        let [before, behind, across] = [(); 3].map(|()| streams.create_event());
+        let hour = Duration::from_hours(1);
+        let now = Instant::now();
+        streams.record(before, one).unwrap();
+        streams.occupy(one, hour).unwrap();
+        streams.occupy(one, hour).unwrap();
+        streams.record(behind, one).unwrap();
+        streams.wait(two, behind).unwrap();
+        streams.record(across, two).unwrap();
         let due = |event| streams.recorded(event).unwrap().unwrap().1;
-        assert!(due(late) >= due(early) && due(across) >= due(early));
+        assert!(due(before) < now + hour);
+        assert!(due(behind) >= now + 2 * hour && due(across) >= due(behind));
     }
 
     #[test]
