@@ -38,10 +38,10 @@ impl Shelf {
     /// These bytes, which come back to the shelf when whoever uses them drops them.
     #[must_use]
     pub fn lend(&self, memory: Bytes) -> Bytes {
-        let (bytes, shelf) = (memory.len(), self.clone());
+        let bytes = memory.len();
         let slot = Slot {
             memory: Some(memory),
-            shelf,
+            shelf: self.clone(),
         };
         // SAFETY: the slot has exactly these bytes, and `Bytes` has initialised them.
         unsafe { Bytes::from_controller(Box::new(slot), bytes) }
@@ -56,8 +56,8 @@ impl Shelf {
     /// Takes the memory that came back first.
     #[must_use]
     pub fn take_one(&self) -> Option<Bytes> {
-        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (!shelf.is_empty()).then(|| shelf.remove(0).memory)
+        let mut lying = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (!lying.is_empty()).then(|| lying.remove(0).memory)
     }
 
     /// How many lie here.
@@ -116,8 +116,8 @@ impl Drop for Slot {
         let thread = std::fs::read_to_string("/proc/thread-self/comm").unwrap_or_default();
         if let Some(memory) = self.memory.take() {
             let thread = thread.trim_end().to_owned();
-            let mut shelf = self.shelf.0.lock().unwrap_or_else(PoisonError::into_inner);
-            shelf.push(Returned { memory, thread });
+            let mut lying = self.shelf.0.lock().unwrap_or_else(PoisonError::into_inner);
+            lying.push(Returned { memory, thread });
         }
     }
 }

@@ -15,9 +15,15 @@ fn pinned_pages_come_back_when_no_bytes_hold_them_and_any_stream_cleans_up() {
         let bytes = StreamId::allocate().executes(|| Shelf::pin(&device, 3 << 20));
         assert!(stand_in.live().pinned.bytes >= before.bytes + (3 << 20));
         device.memory_cleanup();
-        assert!(stand_in.live().pinned.bytes > before.bytes, "the bytes hold their page");
+        assert!(
+            stand_in.live().pinned.bytes > before.bytes,
+            "the bytes hold their page"
+        );
         drop(bytes);
-        assert!(stand_in.live().pinned.bytes > before.bytes, "the pool holds its page");
+        assert!(
+            stand_in.live().pinned.bytes > before.bytes,
+            "the pool holds its page"
+        );
         device.memory_cleanup();
         assert_eq!(stand_in.live().pinned, before);
     });

@@ -1,8 +1,8 @@
 //! Work for one device touches no other.
 #![cfg(feature = "cuda")]
 
-use burn::tensor::{DType, TensorData};
-use burn_prefetch_cuda_tests::{KINDS, Shelf, StandIn, device, payload};
+use burn::tensor::{Device, DeviceType, TensorData};
+use burn_prefetch_cuda_tests::{KINDS, Shelf, StandIn, device};
 use burn_prefetch_tests::guarded;
 
 #[test]
@@ -22,6 +22,13 @@ fn what_goes_to_device_1_touches_nothing_of_device_0() {
         let log = stand_in.log();
         assert!(log.iter().any(|call| call.device == 1));
         assert!(log.iter().all(|call| call.device != 0), "{log:?}");
-        let _unused = (DType::U8, payload(0, 0));
+    });
+}
+
+#[test]
+fn both_devices_are_listed() {
+    guarded(|| {
+        let _stand_in = StandIn::alone();
+        assert_eq!(Device::enumerate(DeviceType::Cuda).len(), 2);
     });
 }

@@ -1,7 +1,7 @@
 //! Memory of one's own, handed over as `Bytes`, is copied from directly and comes back behind the copy.
 #![cfg(feature = "cuda")]
 
-use burn::tensor::TensorData;
+use burn::tensor::{DType, Int, Tensor, TensorData};
 use burn_prefetch_cuda_tests::{KINDS, Kind, Shelf, StandIn, device, kick, payload, thread_name};
 use burn_prefetch_tests::guarded;
 
@@ -30,7 +30,10 @@ fn a_slot_is_copied_from_directly_and_arrives_in_its_own_type() {
             let uploads = stand_in.uploads();
             assert_eq!(uploads.len(), 1, "{kind:?}: {uploads:?}");
             let upload = uploads[0];
-            assert_eq!((upload.from, upload.bytes, upload.pinned), (from, sent.len() as u64, 1));
+            assert_eq!(
+                (upload.from, upload.bytes, upload.pinned),
+                (from, sent.len() as u64, 1)
+            );
         }
     });
 }
@@ -45,14 +48,21 @@ fn a_slot_comes_back_on_the_devices_server_thread_after_the_fence_behind_its_cop
         stand_in.clear_log();
         let mut tensors = Vec::new();
         for (flushes, data) in data.into_iter().enumerate() {
-            assert_eq!(shelf.len(), flushes.saturating_sub(2) + usize::from(flushes > 2));
+            assert_eq!(shelf.len(), flushes.saturating_sub(1));
             tensors.push(Kind::U8.upload(data, &device));
             device.flush().expect("the device works");
         }
         let returned = shelf.take();
-        assert_eq!(returned.len(), 2, "two flushes behind");
+        assert_eq!(
+            returned.len(),
+            2,
+            "each with the second flush behind its copy"
+        );
         let log = stand_in.log();
-        let server = log.iter().find(|call| call.is_upload()).map(|call| call.thread);
+        let server = log
+            .iter()
+            .find(|call| call.is_upload())
+            .map(|call| call.thread);
         let server = server.and_then(thread_name).expect("the server lives");
         for mut slot in returned {
             assert_eq!(slot.thread, server);
@@ -63,6 +73,30 @@ fn a_slot_comes_back_on_the_devices_server_thread_after_the_fence_behind_its_cop
             assert_eq!(tensor.read().as_bytes(), payload(ELEMENTS, seed));
         }
         assert_eq!(stand_in.live().hazards, 0);
+    });
+}
+
+#[test]
+fn a_slot_of_integers_that_is_uploaded_in_the_devices_own_type_is_converted_and_staged_again() {
+    guarded(|| {
+        let stand_in = StandIn::alone();
+        let (device, shelf) = (device(0), Shelf::new());
+        let memory = Shelf::pin(&device, 8 * ELEMENTS);
+        let from = memory.as_ptr().expose_provenance() as u64;
+        let data = TensorData::from_bytes(shelf.lend(memory), [ELEMENTS], DType::I64);
+        stand_in.clear_log();
+        let tensor = Tensor::<1, Int>::from_data(data, &device);
+        assert_eq!(tensor.dtype(), DType::I32);
+        assert_eq!(
+            shelf.len(),
+            1,
+            "it is done with on the calling thread already"
+        );
+        kick(&device);
+        let uploads = stand_in.uploads();
+        assert_eq!(uploads.len(), 1);
+        assert_eq!(uploads[0].bytes, 4 * ELEMENTS as u64);
+        assert_ne!(uploads[0].from, from);
     });
 }
 

@@ -1,7 +1,7 @@
 //! `Device::staging` moves bytes into page-locked memory, and Burn copies from there directly.
 #![cfg(feature = "cuda")]
 
-use burn::tensor::{AllocationProperty, DType, Int, Tensor, TensorData};
+use burn::tensor::{AllocationProperty, TensorData};
 use burn_prefetch_cuda_tests::{Code, KINDS, Kind, StandIn, device, kick, payload};
 use burn_prefetch_tests::guarded;
 
@@ -47,7 +47,11 @@ fn the_copy_starts_from_the_pinned_memory_and_arrives() {
             let uploads = stand_in.uploads();
             assert_eq!(uploads.len(), 1, "{kind:?}: {uploads:?}");
             let upload = uploads[0];
-            assert_eq!((upload.from, upload.bytes, upload.pinned), (from, bytes, 1), "{kind:?}");
+            assert_eq!(
+                (upload.from, upload.bytes, upload.pinned),
+                (from, bytes, 1),
+                "{kind:?}"
+            );
             assert_eq!(tensor.read(), data(kind));
         }
     });
@@ -66,24 +70,11 @@ fn bytes_that_are_not_pinned_are_copied_into_pinned_memory_by_the_server() {
             assert_eq!(tensor.read(), data(kind));
             let uploads = stand_in.uploads();
             assert_eq!(uploads.len(), 1, "{kind:?}: {uploads:?}");
-            assert!(uploads[0].from != from && uploads[0].pinned == 1, "{uploads:?}");
+            assert!(
+                uploads[0].from != from && uploads[0].pinned == 1,
+                "{uploads:?}"
+            );
         }
-    });
-}
-
-#[test]
-fn pinned_integers_that_are_uploaded_in_the_devices_own_type_are_converted_and_staged_again() {
-    guarded(|| {
-        let stand_in = StandIn::alone();
-        let staged = staged(Kind::I64);
-        let from = address(&staged);
-        stand_in.clear_log();
-        let tensor = Tensor::<1, Int>::from_data(staged, &device(0));
-        kick(&device(0));
-        assert_eq!(tensor.dtype(), DType::I32);
-        let uploads = stand_in.uploads();
-        assert_eq!(uploads[0].bytes, 4 * ELEMENTS as u64);
-        assert_ne!(uploads[0].from, from);
     });
 }
 

@@ -19,7 +19,19 @@ fn upload(bytes: Bytes, device: &Device) -> Uploaded {
     Kind::U8.upload(TensorData::from_bytes(bytes, [elements], DType::U8), device)
 }
 
-/// The order that an uploader keeps to.
+fn upload_kick(bytes: Bytes, device: &Device) -> Uploaded {
+    let tensor = upload(bytes, device);
+    kick(device);
+    tensor
+}
+
+/// A flush is a kick as well: the server answers it.
+fn upload_flush(bytes: Bytes, device: &Device) -> Uploaded {
+    let tensor = upload(bytes, device);
+    device.flush().expect("the device works");
+    tensor
+}
+
 fn flush_upload_kick(bytes: Bytes, device: &Device) -> Uploaded {
     device.flush().expect("the device works");
     let tensor = upload(bytes, device);
@@ -133,7 +145,10 @@ fn in_this_order_small_batches_never_wait_for_the_newest_copy() {
     guarded(|| {
         let waits = waits_of(SMALL, flush_upload_kick);
         assert!(waits.len() >= 6, "slots come back by events: {waits:?}");
-        assert!(waits.iter().all(|(behind, started)| behind < started), "{waits:?}");
+        assert!(
+            waits.iter().all(|(behind, started)| behind < started),
+            "{waits:?}"
+        );
     });
 }
 
@@ -150,54 +165,54 @@ fn in_this_order_a_large_batch_waits_for_the_copy_before_it_and_then_starts() {
 #[test]
 fn without_the_flush_a_large_batch_starts_and_then_waits_for_the_copy_before_it() {
     guarded(|| {
-        let waits = waits_of(LARGE, |bytes, device| {
-            let tensor = upload(bytes, device);
-            kick(device);
-            tensor
-        });
-        assert_eq!(waits, (1..8).map(|batch| (batch, batch + 1)).collect::<Vec<_>>());
+        let waits = waits_of(LARGE, upload_kick);
+        assert_eq!(
+            waits,
+            (1..8).map(|batch| (batch, batch + 1)).collect::<Vec<_>>()
+        );
     });
 }
 
 #[test]
-fn two_slots_are_enough_for_large_batches_in_this_order() {
+fn with_the_flush_behind_it_a_small_batch_starts_and_then_waits_for_the_copy_before_it() {
     guarded(|| {
-        let _stand_in = StandIn::alone();
-        let (device, shelf) = (device(0), Shelf::new());
-        let new = (0..20).filter(|seed| {
-            let (bytes, is_new) = slot(&shelf, LARGE, *seed);
-            let _tensor = flush_upload_kick(bytes, &device);
-            is_new
-        });
-        assert_eq!(new.count(), 2);
+        let waits = waits_of(SMALL, upload_flush);
+        assert_eq!(
+            waits,
+            (1..8).map(|batch| (batch, batch + 1)).collect::<Vec<_>>()
+        );
+    });
+}
+
+/// How many slots it takes to upload this many batches one after the other.
+fn slots_for(batches: u32, bytes: usize, upload: impl Fn(Bytes, &Device) -> Uploaded) -> usize {
+    let _stand_in = StandIn::alone();
+    let (device, shelf) = (device(0), Shelf::new());
+    let needs_a_new_one = |batch: &u32| {
+        let (bytes, is_new) = slot(&shelf, bytes, batch.to_le_bytes()[0]);
+        let _tensor = upload(bytes, &device);
+        is_new
+    };
+    (0..batches).filter(needs_a_new_one).count()
+}
+
+#[test]
+fn large_batches_need_two_slots_with_the_flush_before_them_or_none() {
+    guarded(|| {
+        assert_eq!(slots_for(20, LARGE, flush_upload_kick), 2);
+        assert_eq!(slots_for(20, LARGE, upload_kick), 2);
     });
 }
 
 #[test]
-fn three_slots_are_enough_for_small_batches_in_this_order() {
+fn small_batches_need_three_slots_with_the_flush_before_and_two_with_the_flush_behind_them() {
     guarded(|| {
-        let _stand_in = StandIn::alone();
-        let (device, shelf) = (device(0), Shelf::new());
-        let new = (0..1000_u32).filter(|seed| {
-            let (bytes, is_new) = slot(&shelf, SMALL, seed.to_le_bytes()[0]);
-            let _tensor = flush_upload_kick(bytes, &device);
-            is_new
-        });
-        assert_eq!(new.count(), 2);
+        assert_eq!(slots_for(1000, SMALL, flush_upload_kick), 3);
+        assert_eq!(slots_for(1000, SMALL, upload_flush), 2);
     });
 }
 
 #[test]
-fn without_the_flush_slots_come_back_by_the_hundred() {
-    guarded(|| {
-        let _stand_in = StandIn::alone();
-        let (device, shelf) = (device(0), Shelf::new());
-        let new = (0..1000_u32).filter(|seed| {
-            let (bytes, is_new) = slot(&shelf, SMALL, seed.to_le_bytes()[0]);
-            let _tensor = upload(bytes, &device);
-            kick(&device);
-            is_new
-        });
-        assert_eq!(new.count(), 128);
-    });
+fn small_batches_need_128_slots_without_a_flush() {
+    guarded(|| assert_eq!(slots_for(1000, SMALL, upload_kick), 128));
 }
