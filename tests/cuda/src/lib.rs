@@ -4,11 +4,13 @@
 //! server, streams and pools as long as the process lives.
 #![cfg(feature = "cuda")]
 
+mod orders;
 mod slot;
 mod stand_in;
 mod tensors;
 
 pub use cuda_stand_in::{Code, Live, Record};
+pub use orders::{Order, Slots, upload};
 pub use slot::{Returned, Shelf};
 pub use stand_in::{StandIn, thread_name};
 pub use tensors::{KINDS, Kind, Uploaded, device, kick, payload};
