@@ -9,10 +9,11 @@ use crossbeam_utils::CachePadded;
 
 use crate::assembly::{Assembly, Failure, Finished};
 use crate::cost::{Ahead, CostMemory, Costs, Parts};
+use crate::dock::Dock;
 use crate::job::Job;
 use crate::plan::EpochPlan;
 use crate::ring::{Delivery, Ring};
-use crate::source::{Outcome, Source};
+use crate::source::{Assembled, Outcome, Source};
 use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::window::Window;
 
@@ -94,6 +95,8 @@ pub(crate) struct Desk<S: Source> {
     /// Items in a full batch.
     batch_len: usize,
     open: VecDeque<Assembly<S::Piece>>,
+    /// Assembled batches on their way to the uploader, where there is one.
+    dock: Option<Dock<Assembled<S>>>,
     ring: Ring<Outcome<S>>,
     costs: Costs,
     /// No batch of this number or beyond is made: the pass ends, or failed, before it.
@@ -103,8 +106,10 @@ pub(crate) struct Desk<S: Source> {
     returned: usize,
     /// The reader is inside `next()` and has nothing to return.
     asking: bool,
-    /// The reader sleeps until the ring is ready.
+    /// The reader sleeps until the ring is ready,
     parked: bool,
+    /// or, where it uploads itself, until there is something to upload.
+    uploads_itself: bool,
 }
 
 impl<S: Source> Desk<S> {
@@ -113,7 +118,8 @@ impl<S: Source> Desk<S> {
             config.limits.ahead = Ahead::Fixed(0);
         }
         let costs = Costs::new(workers, config.limits.parts).remembering(&job.costs);
-        Self::with(costs, &job.plan, config)
+        let uploads = job.uploader.as_ref().map(|uploader| uploader.ahead);
+        Self::with(costs, &job.plan, (config, uploads))
     }
 
     /// The desk of the epoch after this one, begun while batches of this one are alive.
@@ -122,19 +128,26 @@ impl<S: Source> Desk<S> {
             limits: self.limits,
             delivery: self.delivery,
         };
+        let uploads = self.dock.as_ref().map(Dock::ahead);
         Self {
             before: Some(before),
-            ..Self::with(self.costs.clone(), plan, config)
+            ..Self::with(self.costs.clone(), plan, (config, uploads))
         }
     }
 
-    fn with(costs: Costs, plan: &EpochPlan, config: PassConfig) -> Self {
+    /// `uploads`: how many batches may be uploaded ahead, where somebody else uploads.
+    fn with(
+        costs: Costs,
+        plan: &EpochPlan,
+        (config, uploads): (PassConfig, Option<usize>),
+    ) -> Self {
         let PassConfig { limits, delivery } = config;
         let ahead = match limits.ahead {
-            Ahead::Learned => costs.ahead(plan.batch(0).len()),
+            Ahead::Learned => costs.ahead(plan.batch(0).len()) + uploads.unwrap_or(0),
             Ahead::Fixed(batches) => batches,
         };
         Self {
+            dock: uploads.map(|ahead| Dock::new(ahead, delivery)),
             window: Window::new(ahead, limits.bytes),
             before: None,
             limits,
@@ -147,6 +160,7 @@ impl<S: Source> Desk<S> {
             returned: 0,
             asking: false,
             parked: false,
+            uploads_itself: false,
         }
     }
 
@@ -197,6 +211,49 @@ impl<S: Source> Desk<S> {
         finished.map_or(Returned::Waiting, Returned::Complete)
     }
 
+    /// Takes an assembled batch for the uploader. An error goes the same way, to its place behind the
+    /// batches before it. Gives back what is unwanted, and whether the reader is to be woken.
+    pub(crate) fn dock(
+        &mut self,
+        number: usize,
+        assembled: Assembled<S>,
+        took: &Took,
+    ) -> (Option<Assembled<S>>, bool) {
+        self.learn(took);
+        if number >= self.end {
+            return (Some(assembled), false);
+        }
+        if assembled.is_err() {
+            self.end = number + 1;
+        }
+        match &mut self.dock {
+            Some(dock) => dock.put(number, assembled),
+            None => return (Some(assembled), false),
+        }
+        let wake = self.parked && self.uploads_itself;
+        self.parked &= !wake;
+        (None, wake)
+    }
+
+    /// A batch that may be uploaded now.
+    pub(crate) fn claim_upload(
+        &mut self,
+        source: &S,
+        returned: &AtomicUsize,
+    ) -> Option<(usize, Assembled<S>)> {
+        self.look_before(source);
+        let dock = self.dock.as_mut()?;
+        dock.take(returned.load(SeqCst), self.asking)
+    }
+
+    /// Whether there is a batch for [`claim_upload`](Self::claim_upload).
+    pub(crate) fn may_upload(&mut self, source: &S, returned: &AtomicUsize) -> bool {
+        self.look_before(source);
+        let (returned, asking) = (returned.load(SeqCst), self.asking);
+        let dock = self.dock.as_mut();
+        dock.is_some_and(|dock| dock.is_ready(returned, asking))
+    }
+
     /// Takes a finished batch. Gives back what is to be dropped outside the lock, and whether the
     /// reader is to be woken.
     pub(crate) fn put(
@@ -231,9 +288,11 @@ impl<S: Source> Desk<S> {
         self.ring.is_ready()
     }
 
-    /// The reader goes to sleep until [`put`](Self::put) says that it is to be woken.
-    pub(crate) fn park(&mut self) {
+    /// The reader goes to sleep until [`put`](Self::put), or [`dock`](Self::dock) if it
+    /// `uploads_itself`, says that it is to be woken.
+    pub(crate) fn park(&mut self, uploads_itself: bool) {
         self.parked = true;
+        self.uploads_itself = uploads_itself;
     }
 
     /// The reader wakes by itself, or is woken for another reason than a batch.
@@ -258,11 +317,14 @@ impl<S: Source> Desk<S> {
 
     /// Ends the pass: nothing is started any more, and what was learned goes to `memory`. Gives back
     /// what is to be dropped outside the lock; parts still out come back as unwanted.
-    pub(crate) fn close(&mut self, memory: &CostMemory) -> (Vec<S::Piece>, Vec<Outcome<S>>) {
+    pub(crate) fn close(&mut self, memory: &CostMemory) -> Leftover<S> {
         self.end = 0;
         self.costs.leave(memory);
-        let pieces = self.open.drain(..).flat_map(Assembly::abandon).collect();
-        (pieces, self.ring.take_all().collect())
+        Leftover {
+            pieces: self.open.drain(..).flat_map(Assembly::abandon).collect(),
+            assembled: self.dock.iter_mut().flat_map(Dock::take_all).collect(),
+            finished: self.ring.take_all().collect(),
+        }
     }
 
     fn learn(&mut self, took: &Took) {
@@ -272,7 +334,9 @@ impl<S: Source> Desk<S> {
         if let Some(took) = took.assembly {
             self.costs.assembled(took);
             if self.limits.ahead == Ahead::Learned {
-                self.window.set_limit(self.costs.ahead(self.batch_len));
+                let uploads = self.dock.as_ref().map_or(0, Dock::ahead);
+                let ahead = self.costs.ahead(self.batch_len) + uploads;
+                self.window.set_limit(ahead);
             }
         }
     }
@@ -306,6 +370,9 @@ impl<S: Source> Desk<S> {
         let left = before.batches - before.returned.load(SeqCst);
         let bytes = source.cost(self.batch_len).saturating_mul(left as u64);
         self.window.set_before(left, bytes);
+        if let Some(dock) = &mut self.dock {
+            dock.set_before(left);
+        }
         if left == 0 {
             self.before = None;
         }
@@ -337,6 +404,13 @@ impl<S: Source> Desk<S> {
         self.open.push_back(Assembly::new(number, len, pieces));
         take_part(self.open.back_mut()?)
     }
+}
+
+/// What is left of a pass that ends, to be dropped outside the lock.
+pub(crate) struct Leftover<S: Source> {
+    pub(crate) pieces: Vec<S::Piece>,
+    pub(crate) assembled: Vec<Assembled<S>>,
+    pub(crate) finished: Vec<Outcome<S>>,
 }
 
 /// A batch's number, which part, its piece, its offsets.

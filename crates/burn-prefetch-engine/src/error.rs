@@ -76,7 +76,7 @@ pub struct Place {
     pub index: Option<usize>,
     /// The dataset indices that were asked for in one call; empty where `index` says it all.
     pub indices: Vec<usize>,
-    /// The worker, from 0; `None` on the thread that called `next()`.
+    /// The worker, from 0; `None` on the thread that called `next()`, and on the uploader's.
     pub worker: Option<usize>,
 }
 
@@ -99,9 +99,10 @@ impl fmt::Display for Place {
                 write!(f, " and {more} more")?;
             }
         }
-        match self.worker {
-            Some(worker) => write!(f, " (worker {worker})"),
-            None => f.write_str(" (calling thread)"),
+        match (self.worker, self.stage) {
+            (Some(worker), _) => write!(f, " (worker {worker})"),
+            (None, Stage::Upload) => Ok(()),
+            (None, _) => f.write_str(" (calling thread)"),
         }
     }
 }
@@ -135,6 +136,14 @@ pub enum LoadError {
         expected: usize,
         /// The number of items returned.
         got: usize,
+    },
+    /// A batch could not be made of its items.
+    #[error("{at}: {source}")]
+    Assemble {
+        /// Where.
+        at: Place,
+        /// The cause.
+        source: BoxError,
     },
     /// A host batch could not be turned into what the loader yields.
     #[error("{at}: {source}")]
@@ -198,6 +207,7 @@ impl LoadError {
     pub fn place(&self) -> &Place {
         match self {
             Self::Dataset { at, .. }
+            | Self::Assemble { at, .. }
             | Self::Panic { at, .. }
             | Self::Count { at, .. }
             | Self::Upload { at, .. }

@@ -11,8 +11,9 @@ use crate::error::{LoadError, Place, Stage};
 use crate::plan::EpochPlan;
 use crate::pool::Hand;
 use crate::seed::Domain;
-use crate::source::{Outcome, Part, Source};
+use crate::source::{Assembled, Outcome, Part, Source};
 use crate::unwind::{dispose, guard};
+use crate::uploads::Uploader;
 
 /// Whose data, in which order, under which seed.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Job<S> {
     pub seed: u64,
     /// What the passes before this one have learned.
     pub costs: Arc<CostMemory>,
+    /// Who uploads; `None`: whoever has assembled a batch.
+    pub uploader: Option<Uploader>,
 }
 
 impl<S: Source> Job<S> {
@@ -40,6 +43,7 @@ impl<S: Source> Job<S> {
             plan: self.plan.following(),
             seed: self.seed,
             costs: Arc::clone(&self.costs),
+            uploader: self.uploader.clone(),
         }
     }
 
@@ -78,7 +82,7 @@ impl<S: Source> Job<S> {
     }
 
     /// Makes the batch of its pieces, unless a part of it has failed.
-    pub(crate) fn assemble(&self, finished: Finished<S::Piece>, hand: &Hand<'_>) -> Outcome<S> {
+    pub(crate) fn assemble(&self, finished: Finished<S::Piece>, hand: &Hand<'_>) -> Assembled<S> {
         let Finished {
             number,
             pieces,
@@ -99,13 +103,44 @@ impl<S: Source> Job<S> {
         match outcome {
             Ok(Ok(batch)) => Ok(batch),
             Ok(Err(source)) => {
-                let at = self.place(Stage::Upload, number, worker);
-                Err(LoadError::Upload { at, source })
+                let at = self.place(Stage::Assemble, number, worker);
+                Err(LoadError::Assemble { at, source })
             }
             Err(message) => {
                 let at = self.place(Stage::Assemble, number, worker);
                 Err(LoadError::Panic { at, message })
             }
+        }
+    }
+
+    /// Makes what the reader returns of an assembled batch.
+    pub(crate) fn upload(
+        &self,
+        number: usize,
+        assembled: Assembled<S>,
+        hand: &Hand<'_>,
+    ) -> Outcome<S> {
+        let batch = assembled?;
+        // The uploader has no number: there is one.
+        let worker = hand.worker.filter(|_| self.uploader.is_none());
+        if let Some(activity) = hand.activity {
+            activity.uploading(self.whereabouts(number));
+        }
+        let alone = (Domain::Upload, number);
+        let scope = Scope::enter(self.context(number, worker), self.seed, alone);
+        let outcome = guard(|| self.source.upload(batch));
+        drop(scope);
+        let at = |stage| self.place(stage, number, worker);
+        match outcome {
+            Ok(Ok(output)) => Ok(output),
+            Ok(Err(source)) => Err(LoadError::Upload {
+                at: at(Stage::Upload),
+                source,
+            }),
+            Err(message) => Err(LoadError::Panic {
+                at: at(Stage::Upload),
+                message,
+            }),
         }
     }
 

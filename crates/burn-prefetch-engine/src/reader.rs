@@ -11,7 +11,8 @@ use crate::pool::{Pool, Registration, Serve, current_worker};
 use crate::ring::Delivery;
 use crate::source::{Outcome, Source};
 use crate::unwind::dispose;
-use crate::watch::{Patience, Watch};
+use crate::uploads::Uploads;
+use crate::watch::{Patience, Pools, Watch};
 
 /// With so many batches at hand, and cheap ones, workers are woken for several places at once.
 const MANY: usize = 16;
@@ -41,6 +42,8 @@ pub struct Reader<S: Source> {
     pool: Arc<Pool>,
     config: ReaderConfig,
     registration: Option<Registration>,
+    /// Its place in the line of the uploader.
+    upload_registration: Option<Registration>,
     /// Batches taken from the ring and not returned: still alive, still in the window.
     at_hand: VecDeque<(usize, Outcome<S>)>,
     returned: usize,
@@ -82,12 +85,16 @@ impl<S: Source> Reader<S> {
         let over = feed.plan().num_batches() == 0;
         let works = !over && pool.size() > 0;
         let registration = works.then(|| pool.register(Arc::<Feed<S>>::clone(&feed)));
+        let uploader = feed.job().uploader.as_ref().filter(|_| !over);
+        let uploads = Uploads(Arc::clone(&feed));
+        let upload_registration = uploader.map(|it| it.pool.register(Arc::new(uploads)));
         let watch = Watch::new(config.patience, feed.job().id());
         Self {
             feed,
             pool,
             config,
             registration,
+            upload_registration,
             at_hand: VecDeque::new(),
             returned: 0,
             items_returned: 0,
@@ -150,7 +157,7 @@ impl<S: Source> Reader<S> {
     /// Waits, or works, until a batch is at hand; an error is no batch's own.
     fn fetch(&mut self) -> Result<(), LoadError> {
         loop {
-            let version = self.pool.version();
+            let version = self.version();
             if let Some(trouble) = self.trouble() {
                 return Err(trouble);
             }
@@ -167,6 +174,7 @@ impl<S: Source> Reader<S> {
             }
             self.freed = 0;
             self.pool.wake_one();
+            self.wake_uploader();
             if !self.feed.comes_soon() {
                 self.wait(version);
             }
@@ -175,24 +183,63 @@ impl<S: Source> Reader<S> {
 
     /// Does the work itself where nobody else might: without workers, and on a worker's thread.
     fn help(&self) -> Result<bool, LoadError> {
-        if self.pool.live() > 0 && current_worker().is_none() {
-            return Ok(false);
+        let mut served = false;
+        if self.pool.live() == 0 || current_worker().is_some() {
+            let hand = self.pool.hand().map_err(|source| self.unprepared(source))?;
+            served = self.feed.serve(&hand);
         }
-        match self.pool.hand() {
-            Ok(hand) => Ok(self.feed.serve(&hand)),
-            Err(source) => Err(self.unprepared(source)),
+        if let Some(pool) = self.uploader().filter(|_| self.uploads_itself()) {
+            let hand = pool.hand().map_err(|source| self.unprepared(source))?;
+            served |= self.feed.upload(&hand);
+        }
+        Ok(served)
+    }
+
+    /// Whether the calling thread cannot wait for the uploader: it may be that, or be waited for by it.
+    fn uploads_itself(&self) -> bool {
+        let uploader = self.uploader();
+        uploader.is_some_and(|pool| pool.live() == 0 || current_worker().is_some())
+    }
+
+    fn uploader(&self) -> Option<&Pool> {
+        let uploader = self.feed.job().uploader.as_ref()?;
+        Some(&uploader.pool)
+    }
+
+    fn wake_uploader(&self) {
+        if let Some(uploader) = self.uploader() {
+            uploader.wake_one();
         }
     }
 
+    /// Changes with who works for this reader.
+    fn version(&self) -> (usize, usize) {
+        let uploader = self.uploader().map_or(0, Pool::version);
+        (self.pool.version(), uploader)
+    }
+
+    /// Runs `what` with the watch and those whom it looks at.
+    fn watching<T>(&mut self, what: impl FnOnce(&mut Watch, Pools<'_>) -> T) -> T {
+        let uploader = self.feed.job().uploader.as_ref();
+        let pools = Pools {
+            workers: &self.pool,
+            uploader: uploader.map(|uploader| &*uploader.pool),
+        };
+        what(&mut self.watch, pools)
+    }
+
     /// Sleeps, unless the pool is not what it was at that `version`.
-    fn wait(&mut self, version: usize) {
-        self.watch.begin(&self.pool);
+    fn wait(&mut self, version: (usize, usize)) {
+        self.watching(Watch::begin);
         let pause = self.watch.pause();
+        let own = self.uploads_itself();
         let pool = &self.pool;
         let since = *self.waiting_since.get_or_insert_with(|| pool.tick());
-        let in_time = self.feed.wait(since, pause, || pool.version() != version);
+        let in_time = self
+            .feed
+            .wait((since, own), pause, || self.version() != version);
         if !in_time {
-            self.watch.look(&self.pool);
+            self.watching(Watch::look);
         }
     }
 
@@ -204,7 +251,13 @@ impl<S: Source> Reader<S> {
     }
 
     fn trouble(&self) -> Option<LoadError> {
-        self.pool.trouble(|stage, worker| self.place(stage, worker))
+        let at = |stage, worker| self.place(stage, worker);
+        let uploader = || self.uploader()?.trouble(at);
+        self.pool.trouble(at).or_else(uploader)
+    }
+
+    fn is_troubled(&self) -> bool {
+        self.pool.is_troubled() || self.uploader().is_some_and(Pool::is_troubled)
     }
 
     fn unprepared(&self, source: SharedError) -> LoadError {
@@ -218,7 +271,7 @@ impl<S: Source> Reader<S> {
         LoadError::Timeout {
             at: self.place(Stage::Wait, None),
             after: self.watch.limit(),
-            crew: Box::new(self.watch.give_up(&self.pool)),
+            crew: Box::new(self.watching(Watch::give_up)),
         }
     }
 
@@ -262,6 +315,10 @@ impl<S: Source> Reader<S> {
         if let Some(registration) = self.registration.take() {
             self.pool.unregister(&registration);
         }
+        let uploads = self.upload_registration.take();
+        if let (Some(registration), Some(pool)) = (uploads, self.uploader()) {
+            pool.unregister(&registration);
+        }
         let at_hand = self.at_hand.drain(..);
         at_hand.for_each(|(_, outcome)| dispose(outcome));
     }
@@ -275,13 +332,13 @@ impl<S: Source> Reader<S> {
 }
 
 impl<S: Source> Iterator for Reader<S> {
-    type Item = Result<S::Batch, LoadError>;
+    type Item = Result<S::Output, LoadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.over {
             return None;
         }
-        let at_hand = !self.at_hand.is_empty() && !self.pool.is_troubled();
+        let at_hand = !self.at_hand.is_empty() && !self.is_troubled();
         if !at_hand && let Err(error) = self.fetch() {
             return Some(Err(self.fail(error)));
         }
@@ -293,6 +350,7 @@ impl<S: Source> Iterator for Reader<S> {
         self.returned += 1;
         self.items_returned += self.feed.plan().batch(number).len();
         self.feed.returned_one(self.returned);
+        self.wake_uploader();
         self.warm_next();
         let is_last = self.returned == self.feed.plan().num_batches();
         if !is_last || self.next.is_some() {

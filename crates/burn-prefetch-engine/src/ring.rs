@@ -58,10 +58,16 @@ impl<T> Ring<T> {
 
     /// Moves what is ready to the end of `out`, with its number.
     pub(crate) fn take_ready(&mut self, out: &mut VecDeque<(usize, T)>) {
-        while self.is_ready() {
-            out.extend(self.cells.pop_front().flatten());
-            self.first += 1;
+        out.extend(std::iter::from_fn(|| self.pop()));
+    }
+
+    /// The next value with its number, if it is there.
+    pub(crate) fn pop(&mut self) -> Option<(usize, T)> {
+        if !self.is_ready() {
+            return None;
         }
+        self.first += 1;
+        self.cells.pop_front().flatten()
     }
 
     /// Empties the ring and gives what was in it.

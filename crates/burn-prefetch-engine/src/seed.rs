@@ -26,6 +26,8 @@ pub(crate) enum Domain {
     FetchMany,
     /// Assembling one batch; the position is the batch number.
     Assemble,
+    /// Uploading one batch; the position is the batch number.
+    Upload,
 }
 
 impl Domain {
@@ -36,6 +38,7 @@ impl Domain {
             Self::Fetch => *b"fetch   ",
             Self::FetchMany => *b"fetchall",
             Self::Assemble => *b"assemble",
+            Self::Upload => *b"upload  ",
         }))
     }
 }

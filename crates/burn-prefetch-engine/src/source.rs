@@ -15,8 +15,10 @@ use crate::plan::EpochPlan;
 pub trait Source: Send + Sync + 'static {
     /// What one part writes into.
     type Piece: Send + 'static;
-    /// What the loader yields.
+    /// An assembled batch.
     type Batch: Send + 'static;
+    /// What the loader yields.
+    type Output: Send + 'static;
 
     /// Opens the target of a batch of `len` items as `parts` pieces.
     ///
@@ -38,6 +40,16 @@ pub trait Source: Send + Sync + 'static {
     /// What the user's code returned. A panic is caught by the engine.
     fn assemble(&self, pieces: Pieces<Self::Piece>) -> Result<Self::Batch, BoxError>;
 
+    /// Makes what the loader yields of an assembled batch: most often by moving it to a device.
+    ///
+    /// With an [`Uploader`](crate::Uploader) this runs on its thread, one batch after the other; without
+    /// one, on the thread that assembled the batch.
+    ///
+    /// # Errors
+    ///
+    /// What the user's code returned. A panic is caught by the engine.
+    fn upload(&self, batch: Self::Batch) -> Result<Self::Output, BoxError>;
+
     /// What a batch of `len` items counts for in a limit on bytes.
     fn cost(&self, len: usize) -> u64 {
         let _ = len;
@@ -45,8 +57,11 @@ pub trait Source: Send + Sync + 'static {
     }
 }
 
+/// An assembled batch, or why there is none.
+pub(crate) type Assembled<S> = Result<<S as Source>::Batch, LoadError>;
+
 /// A finished batch, or why there is none.
-pub(crate) type Outcome<S> = Result<<S as Source>::Batch, LoadError>;
+pub(crate) type Outcome<S> = Result<<S as Source>::Output, LoadError>;
 
 /// The positions that one part fetches, and which of them is being fetched.
 ///

@@ -451,3 +451,61 @@ fn an_iterator_run_ahead_is_whole_and_ends_early() {
         assert!(begun.into_iter().count() <= 1);
     });
 }
+
+#[test]
+fn batches_uploaded_by_another_thread_come_in_order() {
+    check(|| drained(&Loader::new(Numbers::new(), 1, (3, 1)).ahead(2).uploads(0)));
+    check(|| drained(&Loader::new(Numbers::new(), 2, (4, 1)).ahead(2).uploads(1)));
+}
+
+/// The reader looks at what has been uploaded and does not ask for more.
+#[test]
+fn a_batch_returned_lets_the_next_be_uploaded() {
+    check(|| {
+        let uploaded = Arc::new((Mutex::new(0), Condvar::new()));
+        let count = Arc::clone(&uploaded);
+        let source = Numbers::uploading(move |_| {
+            *count.0.lock().unwrap() += 1;
+            count.1.notify_one();
+            Ok(())
+        });
+        let loader = Loader::new(source, 1, (4, 1)).ahead(4).uploads(1);
+        let mut pass = loader.iter();
+        for returned in 1..=3 {
+            assert!(pass.next().is_some());
+            let all = uploaded.0.lock().unwrap();
+            let all = uploaded
+                .1
+                .wait_while(all, |all| *all < returned + 1)
+                .unwrap();
+            assert!(*all <= returned + 1, "one ahead and no more");
+        }
+    });
+}
+
+#[test]
+fn a_reader_inside_an_upload_uploads_itself() {
+    check(|| {
+        let inner = Loader::new(Numbers::new(), 1, (2, 1)).ahead(1).uploads(0);
+        let inside = inner.clone();
+        let source = Numbers::uploading(move |_| {
+            drained(&inside);
+            Ok(())
+        });
+        let mut outer = inner.over(source);
+        outer.plan = Loader::new(Numbers::new(), 0, (1, 1)).plan;
+        drained(&outer);
+    });
+}
+
+#[test]
+fn a_pass_that_is_uploaded_ends_early() {
+    check(|| {
+        let loader = Loader::new(Numbers::new(), 1, (4, 1))
+            .ahead(3)
+            .uploads(2)
+            .warm();
+        assert_eq!(loader.iter().take(1).count(), 1);
+        drained(&loader);
+    });
+}

@@ -10,16 +10,18 @@ use std::time::Duration;
 
 use burn_prefetch_engine::{
     Ahead, BoxError, Delivery, FetchError, Job, Lifetime, Limits, Order, Part, Parts, Patience,
-    Pieces, Plan, Pool, PoolConfig, Reader, ReaderConfig, Remainder, Source, WorkerInit,
+    Pieces, Plan, Pool, PoolConfig, Reader, ReaderConfig, Remainder, Source, Uploader, WorkerInit,
 };
 
 /// What a source does besides returning the index; it may panic.
 pub type Hook = Box<dyn Fn(usize) -> Result<(), BoxError> + Send + Sync>;
 
 /// Item `i` is `i`, batches are vectors; hooks run inside the fetch of each item and the assembly.
+#[allow(clippy::struct_field_names, reason = "each says when it runs")]
 pub struct Numbers {
     pub on_fetch: Hook,
     pub on_assemble: Hook,
+    pub on_upload: Hook,
 }
 
 impl Numbers {
@@ -27,6 +29,7 @@ impl Numbers {
         Self {
             on_fetch: Box::new(|_| Ok(())),
             on_assemble: Box::new(|_| Ok(())),
+            on_upload: Box::new(|_| Ok(())),
         }
     }
 
@@ -47,11 +50,19 @@ impl Numbers {
             ..Self::new()
         }
     }
+
+    pub fn uploading(hook: impl Fn(usize) -> Result<(), BoxError> + Send + Sync + 'static) -> Self {
+        Self {
+            on_upload: Box::new(hook),
+            ..Self::new()
+        }
+    }
 }
 
 impl Source for Numbers {
     type Piece = Vec<usize>;
     type Batch = Vec<usize>;
+    type Output = Vec<usize>;
 
     fn open(&self, _len: usize, parts: usize) -> Pieces<Vec<usize>> {
         Pieces::from_fn(parts, |_| Vec::new())
@@ -70,6 +81,11 @@ impl Source for Numbers {
         (self.on_assemble)(batch[0])?;
         Ok(batch)
     }
+
+    fn upload(&self, batch: Vec<usize>) -> Result<Vec<usize>, BoxError> {
+        (self.on_upload)(batch[0])?;
+        Ok(batch)
+    }
 }
 
 /// A loader in the small: a source, a pool, and how passes are made.
@@ -78,6 +94,7 @@ pub struct Loader {
     pub source: Arc<Numbers>,
     pub pool: Arc<Pool>,
     pub plan: Plan,
+    pub uploader: Option<Uploader>,
     pub config: ReaderConfig,
 }
 
@@ -95,6 +112,7 @@ impl Loader {
             source: Arc::new(source),
             pool: Arc::new(Pool::new(pool)),
             plan: Plan::new(Order::sequential(items), size, Remainder::Keep),
+            uploader: None,
             config: ReaderConfig {
                 limits: Limits {
                     ahead: Ahead::Learned,
@@ -125,6 +143,18 @@ impl Loader {
 
     pub fn warm(mut self) -> Self {
         self.config.warm_next = true;
+        self
+    }
+
+    /// Uploads by a thread of its own, at most `ahead` batches before the reader.
+    pub fn uploads(mut self, ahead: usize) -> Self {
+        let pool = PoolConfig {
+            size: 1,
+            worker_init: None,
+            ..self.pool.config().clone()
+        };
+        let pool = Arc::new(Pool::new(pool));
+        self.uploader = Some(Uploader { pool, ahead });
         self
     }
 
@@ -163,6 +193,7 @@ impl Loader {
             plan: self.plan.at(0),
             seed: 0,
             costs: Arc::default(),
+            uploader: self.uploader.clone(),
         };
         Reader::new(Arc::clone(&self.pool), job, self.config)
     }
