@@ -19,6 +19,8 @@ pub struct FetchContext {
     pub epoch: usize,
     /// The batch within the epoch, from 0.
     pub batch: usize,
+    /// How many of the batch's last items repeat others to fill it up: the mask of what is padding.
+    pub padding: usize,
     /// The dataset index; `None` in a batcher and where several items are fetched in one call.
     pub index: Option<usize>,
     /// The worker, from 0; `None` on the thread that called `next()`.
@@ -231,6 +233,7 @@ mod tests {
     const AT: FetchContext = FetchContext {
         epoch: 2,
         batch: 5,
+        padding: 0,
         index: None,
         worker: Some(1),
     };

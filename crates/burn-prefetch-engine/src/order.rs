@@ -1,77 +1,185 @@
 //! Which dataset indices an epoch visits, and when.
 
-use crate::permutation::Permutation;
-use crate::seed::{Domain, derive};
+use std::fmt;
+use std::sync::Arc;
 
-/// A range of dataset indices and the way an epoch goes through it.
+use crate::order_error::OrderError;
+use crate::permutation::{self, Permutation};
+use crate::recipe::{Identity, Prepared, Recipe};
+use crate::sampler::{Custom, Sampler};
+use crate::seed::{Domain, derive, digest};
+use crate::sync::OnceLock;
+
+/// Dataset indices and the way an epoch goes through them.
 ///
-/// A pure function of its fields and the epoch: no state, no randomness of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A pure function of what it was made from and the epoch: no state, no randomness of its own.
+/// Samplers turn into one with `Order::from`.
+#[derive(Clone, Debug)]
 pub struct Order {
-    start: usize,
-    len: usize,
-    shuffle: Option<u64>,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// The indices from `start` on, shuffled under a seed or not.
+    Range {
+        start: usize,
+        len: usize,
+        shuffle: Option<u64>,
+    },
+    Recipe(Arc<dyn Recipe>),
+    /// The positions `start..end` of a recipe's epochs.
+    Positions {
+        recipe: Arc<dyn Recipe>,
+        start: usize,
+        end: usize,
+    },
 }
 
 impl Order {
     /// All of `len` indices, one after the other.
     #[must_use]
     pub fn sequential(len: usize) -> Self {
-        Self {
-            start: 0,
-            len,
-            shuffle: None,
-        }
+        Self::range(len, None)
     }
 
     /// All of `len` indices in another order every epoch, a function of `seed` and the epoch.
     #[must_use]
     pub fn shuffled(len: usize, seed: u64) -> Self {
-        Self {
-            start: 0,
+        Self::range(len, Some(seed))
+    }
+
+    fn range(len: usize, shuffle: Option<u64>) -> Self {
+        let start = 0;
+        let kind = Kind::Range {
+            start,
             len,
-            shuffle: Some(seed),
+            shuffle,
+        };
+        Self { kind }
+    }
+
+    /// The order of a sampler of your own, over data of `data_len` items.
+    #[must_use]
+    pub fn sampled(sampler: impl Sampler, data_len: usize) -> Self {
+        Self::made_from(Arc::new(Custom::new(sampler, data_len)))
+    }
+
+    pub(crate) fn made_from(recipe: Arc<dyn Recipe>) -> Self {
+        Self {
+            kind: Kind::Recipe(recipe),
         }
     }
 
-    /// The part `start..end` of this range, ordered within itself.
+    /// The part `start..end` of this order.
+    ///
+    /// Of data in sequence, shuffled, shuffled in a window, or of a subset: these items, ordered
+    /// within themselves, so that two slices share none. Of what is drawn in another way: these
+    /// positions of each epoch, so that two slices of one epoch do not overlap, while an item may be
+    /// in one slice in this epoch and in the other in the next.
     ///
     /// # Panics
     ///
-    /// When `start > end` or `end` is beyond the range: the caller checks.
+    /// When `start > end`, or `end` is beyond data that does not change: the caller checks.
     #[must_use]
-    pub fn slice(self, start: usize, end: usize) -> Self {
-        assert!(
-            start <= end && end <= self.len,
-            "the caller checks the bounds of a slice"
-        );
-        Self {
-            start: self.start + start,
-            len: end - start,
-            ..self
+    pub fn slice(&self, start: usize, end: usize) -> Self {
+        assert!(start <= end, "the caller checks the bounds of a slice");
+        let kind = match &self.kind {
+            Kind::Range {
+                start: from,
+                len,
+                shuffle,
+            } => {
+                assert!(end <= *len, "the caller checks the bounds of a slice");
+                Kind::Range {
+                    start: from + start,
+                    len: end - start,
+                    shuffle: *shuffle,
+                }
+            }
+            Kind::Recipe(recipe) => match recipe.slice(start, end) {
+                Some(recipe) => Kind::Recipe(recipe),
+                None => Kind::Positions {
+                    recipe: Arc::clone(recipe),
+                    start,
+                    end,
+                },
+            },
+            Kind::Positions {
+                recipe,
+                start: from,
+                end: to,
+            } => Kind::Positions {
+                recipe: Arc::clone(recipe),
+                start: from.saturating_add(start).min(*to),
+                end: from.saturating_add(end).min(*to),
+            },
+        };
+        Self { kind }
+    }
+
+    /// How many indices `epoch` visits.
+    #[must_use]
+    pub fn num_items(&self, epoch: usize) -> usize {
+        match &self.kind {
+            Kind::Range { len, .. } => *len,
+            Kind::Recipe(recipe) => recipe.len(epoch),
+            Kind::Positions { recipe, start, end } => {
+                let len = recipe.len(epoch);
+                len.min(*end).saturating_sub(*start)
+            }
         }
     }
 
-    /// How many indices an epoch visits.
+    /// Which order this is.
     #[must_use]
-    pub fn num_items(&self) -> usize {
-        self.len
+    pub fn identity(&self) -> Identity {
+        match &self.kind {
+            Kind::Range {
+                start,
+                len,
+                shuffle,
+            } => Identity {
+                name: shuffle.map_or("sequential", |_| "shuffled"),
+                version: shuffle.map_or(1, |_| permutation::VERSION),
+                digest: digest([*start as u64, *len as u64, shuffle.unwrap_or_default()]),
+            },
+            Kind::Recipe(recipe) => recipe.identity(),
+            Kind::Positions { recipe, start, end } => {
+                let whole = recipe.identity();
+                Identity {
+                    digest: digest([whole.digest, *start as u64, *end as u64]),
+                    ..whole
+                }
+            }
+        }
     }
 
-    /// The order of one epoch.
+    /// The order of one epoch. Prepares nothing that takes long.
     ///
     /// Slices of one loader draw different permutations: their bounds are part of the key.
     #[must_use]
     pub fn at(&self, epoch: usize) -> EpochOrder {
-        let permutation = self.shuffle.map(|seed| {
-            let bounds = derive(seed, Domain::Shuffle, self.start as u64, self.len as u64);
-            Permutation::new(self.len, derive(bounds, Domain::Shuffle, epoch as u64, 0))
-        });
-        EpochOrder {
-            start: self.start,
-            len: self.len,
-            permutation,
-        }
+        let len = self.num_items(epoch);
+        let (start, form) = match &self.kind {
+            Kind::Range {
+                start,
+                shuffle: None,
+                ..
+            } => (*start, Form::Sequential),
+            Kind::Range {
+                start,
+                shuffle: Some(seed),
+                ..
+            } => {
+                let bounds = derive(*seed, Domain::Shuffle, *start as u64, len as u64);
+                let key = derive(bounds, Domain::Shuffle, epoch as u64, 0);
+                (*start, Form::Shuffled(Permutation::new(len, key)))
+            }
+            Kind::Recipe(recipe) => (0, Form::made(recipe, epoch)),
+            Kind::Positions { recipe, start, .. } => (*start, Form::made(recipe, epoch)),
+        };
+        EpochOrder { start, len, form }
     }
 }
 
@@ -80,27 +188,107 @@ impl Order {
 pub struct EpochOrder {
     start: usize,
     len: usize,
-    permutation: Option<Permutation>,
+    form: Form,
+}
+
+/// What is asked for most stands here without a call through a table of functions.
+#[derive(Clone, Debug)]
+enum Form {
+    Sequential,
+    Shuffled(Permutation),
+    Made(Arc<Made>),
+}
+
+impl Form {
+    fn made(recipe: &Arc<dyn Recipe>, epoch: usize) -> Self {
+        Self::Made(Arc::new(Made {
+            recipe: Arc::clone(recipe),
+            epoch,
+            prepared: OnceLock::new(),
+        }))
+    }
+}
+
+/// One epoch of a recipe, prepared by whoever needs it first.
+struct Made {
+    recipe: Arc<dyn Recipe>,
+    epoch: usize,
+    prepared: OnceLock<Box<dyn Prepared>>,
+}
+
+impl Made {
+    fn prepared(&self) -> &dyn Prepared {
+        let prepared = self
+            .prepared
+            .get_or_init(|| self.recipe.prepare(self.epoch));
+        prepared.as_ref()
+    }
+}
+
+impl fmt::Debug for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Made")
+            .field("recipe", &self.recipe)
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
 }
 
 impl EpochOrder {
-    /// The dataset index at `position`.
+    /// How many positions there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The dataset index at `position`; what a sampler of the user's own returns is not checked.
     ///
     /// # Panics
     ///
-    /// When `position` is not below the number of items.
+    /// When `position` is not below the number of items, or the user's sampler does.
     #[must_use]
+    #[inline]
     pub fn index(&self, position: usize) -> usize {
         assert!(
             position < self.len,
             "position {position} of {} items",
             self.len
         );
-        let offset = match &self.permutation {
-            Some(permutation) => permutation.index(position),
-            None => position,
-        };
-        self.start + offset
+        match &self.form {
+            Form::Sequential => self.start + position,
+            Form::Shuffled(permutation) => self.start + permutation.index(position),
+            Form::Made(made) => made.prepared().index(self.start + position),
+        }
+    }
+
+    /// As [`index`](Self::index), unless a user's sampler returns an index beyond the data.
+    #[inline]
+    pub(crate) fn checked_index(&self, position: usize) -> Result<usize, OrderError> {
+        let index = self.index(position);
+        if let Form::Made(made) = &self.form
+            && let Some(len) = made.recipe.untrusted()
+            && index >= len
+        {
+            return Err(OrderError::Beyond {
+                position,
+                index,
+                len,
+            });
+        }
+        Ok(index)
+    }
+
+    /// Makes ready what takes long, unless that has been done.
+    pub(crate) fn prepare(&self) {
+        if let Form::Made(made) = &self.form {
+            made.prepared();
+        }
     }
 }
 
@@ -108,17 +296,30 @@ impl EpochOrder {
 mod tests {
     use super::*;
 
-    fn all(order: Order, epoch: usize) -> Vec<usize> {
+    fn all(order: &Order, epoch: usize) -> Vec<usize> {
         let at = order.at(epoch);
-        (0..order.num_items())
-            .map(|position| at.index(position))
-            .collect()
+        (0..at.len()).map(|position| at.index(position)).collect()
+    }
+
+    /// In epoch e: e items, of which the position is the index, and one beyond four is not in the
+    /// data.
+    #[derive(Debug)]
+    struct Growing;
+
+    impl Sampler for Growing {
+        fn len(&self, epoch: usize) -> usize {
+            epoch
+        }
+
+        fn at(&self, _epoch: usize, position: usize) -> usize {
+            position
+        }
     }
 
     #[test]
     fn a_slice_stays_within_its_bounds() {
         let order = Order::shuffled(100, 7).slice(20, 50).slice(5, 15);
-        let mut seen = all(order, 3);
+        let mut seen = all(&order, 3);
         seen.sort_unstable();
         assert_eq!(seen, (25..35).collect::<Vec<_>>());
     }
@@ -126,18 +327,59 @@ mod tests {
     #[test]
     fn the_whole_as_a_slice_changes_nothing() {
         let order = Order::shuffled(100, 7);
-        assert_eq!(all(order, 1), all(order.slice(0, 100), 1));
-        assert_eq!(order.slice(2, 9).slice(1, 4), order.slice(3, 6));
+        assert_eq!(all(&order, 1), all(&order.slice(0, 100), 1));
+        let (twice, once) = (order.slice(2, 9).slice(1, 4), order.slice(3, 6));
+        assert_eq!(all(&twice, 1), all(&once, 1));
+        assert_eq!(twice.identity(), once.identity());
+        assert_ne!(once.identity(), order.identity());
     }
 
     #[test]
     fn epochs_and_slices_differ() {
         let order = Order::shuffled(100, 7);
-        assert_ne!(all(order, 0), all(order, 1));
-        let halves = [order.slice(0, 50), order.slice(50, 100)].map(|half| all(half, 0));
+        assert_ne!(all(&order, 0), all(&order, 1));
+        let halves = [order.slice(0, 50), order.slice(50, 100)].map(|half| all(&half, 0));
         assert_ne!(
             halves[0],
             halves[1].iter().map(|i| i - 50).collect::<Vec<_>>()
         );
+    }
+
+    #[test]
+    fn shuffles_are_those_of_the_first_release() {
+        let start = |order: &Order, epoch| all(order, epoch)[..5].to_vec();
+        let order = Order::shuffled(100, 7);
+        assert_eq!(start(&order, 0), [17, 27, 62, 47, 39]);
+        assert_eq!(start(&order.slice(20, 60), 3), [25, 28, 36, 53, 38]);
+        let order = Order::shuffled(1_000_000, 7);
+        assert_eq!(
+            start(&order, 2),
+            [911_066, 627_620, 952_982, 994_941, 822_638]
+        );
+        assert_eq!(
+            start(&order.slice(5, 100_005), 2),
+            [2_228, 45_113, 97_396, 86_942, 42_003]
+        );
+    }
+
+    #[test]
+    fn epochs_of_a_sampler_have_lengths_of_their_own() {
+        let order = Order::sampled(Growing, 4);
+        assert_eq!([0, 1, 7].map(|epoch| order.at(epoch).len()), [0, 1, 7]);
+        let slice = order.slice(2, 9).slice(1, 3);
+        assert_eq!([2, 3, 4, 5, 9].map(|e| slice.num_items(e)), [0, 0, 1, 2, 2]);
+        assert_eq!(all(&slice, 9), [3, 4]);
+    }
+
+    #[test]
+    fn an_index_beyond_the_data_is_found_at_its_position() {
+        let epoch = Order::sampled(Growing, 4).at(9);
+        assert_eq!(epoch.checked_index(3), Ok(3));
+        let beyond = OrderError::Beyond {
+            position: 4,
+            index: 4,
+            len: 4,
+        };
+        assert_eq!(epoch.checked_index(4), Err(beyond));
     }
 }
