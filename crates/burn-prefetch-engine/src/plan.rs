@@ -541,8 +541,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_batches_cover_the_items(items in 0usize..500, size in 1usize..40, which in 0..3) {
-            let remainder = [Remainder::Keep, Remainder::Drop, Remainder::Pad][which as usize];
+        fn the_batches_cover_the_items(items in 0usize..500, size in 1usize..40, which in 0usize..3) {
+            let remainder = [Remainder::Keep, Remainder::Drop, Remainder::Pad][which];
             let plan = plan(items, size, remainder).at(5);
             let mut next = 0;
             for k in 0..plan.num_batches() {

@@ -12,7 +12,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// The version of what [`derive()`] and [`rng`] return: it rises when any key or number changes.
 ///
 /// A saved state that names another version cannot be resumed to the same numbers.
-#[allow(dead_code, reason = "for whoever saves where a loader stands")]
 pub(crate) const VERSION: u32 = 1;
 
 /// What the numbers are for: the same seed, epoch and position give unrelated keys in each domain.

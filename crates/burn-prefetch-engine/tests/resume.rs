@@ -14,7 +14,7 @@ const WORKERS: [usize; 5] = [0, 1, 2, 4, 8];
 const ITEMS: usize = 103;
 
 fn plan(remainder: Remainder) -> Plan {
-    let size = NonZeroUsize::new(4).unwrap();
+    let size = NonZeroUsize::MIN.saturating_add(3);
     Plan::new(Order::shuffled(ITEMS, 7), size, remainder)
 }
 
@@ -45,7 +45,7 @@ fn noting(workers: usize, plan: &Plan) -> (Loader, Arc<Mutex<BTreeSet<usize>>>) 
     let fetched = Arc::new(Mutex::new(BTreeSet::new()));
     let notes = Arc::clone(&fetched);
     let source = Numbers::fetching(move |index| {
-        notes.lock().unwrap().insert(index);
+        notes.lock().expect("nobody panics").insert(index);
         Ok(())
     });
     let loader = Loader::new(source, workers, (ITEMS, 4)).plan(plan.clone());

@@ -37,7 +37,7 @@ impl Sampler for Wrong {
 }
 
 fn loader(workers: usize, sampler: Wrong) -> Loader {
-    let size = NonZeroUsize::new(4).unwrap();
+    let size = NonZeroUsize::MIN.saturating_add(3);
     let plan = Plan::new(Order::sampled(sampler, 40), size, Remainder::Keep);
     Loader::new(Numbers::new(), workers, (40, 4)).plan(plan)
 }
