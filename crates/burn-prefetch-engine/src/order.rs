@@ -295,6 +295,7 @@ impl EpochOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chance::{assert_chance, real};
 
     fn all(order: &Order, epoch: usize) -> Vec<usize> {
         let at = order.at(epoch);
@@ -381,5 +382,57 @@ mod tests {
             len: 4,
         };
         assert_eq!(epoch.checked_index(4), Err(beyond));
+    }
+
+    #[test]
+    fn an_order_knows_nothing_of_that_of_the_next_epoch_seed_or_slice() {
+        // A table and a cipher.
+        for len in [5_000, 100_000] {
+            let order = Order::shuffled(len, 7);
+            let others = [
+                ("epoch", all(&order, 1)),
+                ("seed", all(&Order::shuffled(len, 8), 0)),
+                ("length", all(&Order::shuffled(len + 1, 7), 0)),
+                (
+                    "slice",
+                    all(&Order::shuffled(len + 1, 7).slice(1, len + 1), 0),
+                ),
+            ];
+            let this = all(&order, 0);
+            for (what, other) in others {
+                let (mut seen, mut stayed) = (vec![0; 256], 0);
+                for (&a, &b) in this.iter().zip(&other) {
+                    seen[a * 16 / len * 16 + (b * 16 / len).min(15)] += 1;
+                    stayed += usize::from(a == b);
+                }
+                let expected = [real(len) / 256.0; 256];
+                assert_chance(&seen, &expected, &format!("next {what}, {len} items"));
+                // One on average, spread as Poisson has it: ten are one chance in a million.
+                assert!(stayed < 10, "next {what}, {len} items: {stayed} stayed");
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn a_thousand_million_items_go_anywhere() {
+        const LEN: usize = 1_000_000_000;
+        // Neighbours, and positions far apart: every sixteenth of the data is as likely as the
+        // others, for each and for the two after one another.
+        for step in [1, 1_000, 31_623, 9_999_991] {
+            let epoch = Order::shuffled(LEN, 11).at(2);
+            let positions = (0..100_000).map(|k| (k * step) % LEN);
+            let indices: Vec<_> = positions.map(|position| epoch.index(position)).collect();
+            let (mut single, mut pairs) = (vec![0; 1_000], vec![0; 256]);
+            for pair in indices.windows(2) {
+                single[pair[0] / (LEN / 1_000)] += 1;
+                pairs[pair[0] * 16 / LEN * 16 + pair[1] * 16 / LEN] += 1;
+            }
+            let samples = real(indices.len() - 1);
+            let expected = vec![samples / 1_000.0; 1_000];
+            assert_chance(&single, &expected, &format!("places, step {step}"));
+            let expected = [samples / 256.0; 256];
+            assert_chance(&pairs, &expected, &format!("pairs, step {step}"));
+        }
     }
 }
