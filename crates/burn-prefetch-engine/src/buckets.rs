@@ -1,26 +1,17 @@
 //! Batches of items of like length, for little padding.
 
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::batches::{Batches, EpochBatches};
+use crate::evenly::Remainder;
+use crate::layout::{BatchLimit, Layout};
 use crate::order_error::OrderError;
 use crate::permutation::{self, Permutation};
-use crate::plan::{Plan, Remainder};
+use crate::plan::Plan;
 use crate::recipe::Identity;
 use crate::seed::{Domain, derive, digest};
 use crate::sync::OnceLock;
-
-/// How large a batch may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BatchLimit {
-    /// So many items.
-    Items(NonZeroUsize),
-    /// So many tokens, pixels or whatever lengths count, with all items of a batch padded to the
-    /// longest of its bucket. So short items make large batches, and long ones small batches.
-    Budget(NonZeroUsize),
-}
 
 /// Batches of items of like length: each is made of one bucket, which holds the items whose length lies
 /// between two bounds.
@@ -53,44 +44,6 @@ pub struct Buckets {
     shuffle: Option<u64>,
 }
 
-/// The buckets one behind the other, and their batches too.
-struct Layout {
-    /// Bucket by bucket, in each from the first index up.
-    indices: Vec<usize>,
-    /// Those that have batches.
-    buckets: Vec<Bucket>,
-    batches: usize,
-    num_items: usize,
-    longest: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    /// Where its items begin, and how many there are.
-    start: usize,
-    len: usize,
-    /// The number of its first batch, before the batches are shuffled.
-    first_batch: usize,
-    batch_size: usize,
-    remainder: Remainder,
-}
-
-impl Bucket {
-    fn batches(&self) -> usize {
-        match self.remainder {
-            Remainder::Keep | Remainder::Pad => self.len.div_ceil(self.batch_size),
-            Remainder::Drop => self.len / self.batch_size,
-        }
-    }
-
-    fn num_items(&self) -> usize {
-        match self.remainder {
-            Remainder::Keep | Remainder::Pad => self.len,
-            Remainder::Drop => self.len - self.len % self.batch_size,
-        }
-    }
-}
-
 impl Buckets {
     /// Buckets of items with `lengths` below the first of `bounds`, from there to below the second, and
     /// so on, and from the last on. What does not fill a bucket's last batch becomes what
@@ -105,43 +58,8 @@ impl Buckets {
         limit: BatchLimit,
         remainder: Remainder,
     ) -> Result<Self, OrderError> {
-        if lengths.is_empty() {
-            return Err(OrderError::Empty { what: "lengths" });
-        }
-        if let Some(at) = (1..bounds.len()).find(|at| bounds[at - 1] >= bounds[*at]) {
-            let bound = bounds[at];
-            return Err(OrderError::Bounds { at, bound });
-        }
-        check_budget(lengths, limit)?;
-        let bucket = |item: usize| bounds.partition_point(|bound| *bound <= lengths[item]);
-        let mut indices: Vec<_> = (0..lengths.len()).collect();
-        indices.sort_by_key(|item| bucket(*item));
-        let mut layout = Layout {
-            indices: Vec::new(),
-            buckets: Vec::new(),
-            batches: 0,
-            num_items: 0,
-            longest: 0,
-        };
-        let mut start = 0;
-        for items in indices.chunk_by(|a, b| bucket(*a) == bucket(*b)) {
-            let longest = items.iter().map(|item| lengths[*item]).max().unwrap_or(0);
-            let full = batch_size(limit, longest);
-            layout.add(Bucket {
-                start,
-                len: items.len(),
-                first_batch: layout.batches,
-                // Of a bucket that is one smaller batch the size stays small.
-                batch_size: match remainder {
-                    Remainder::Keep => full.min(items.len()),
-                    Remainder::Drop | Remainder::Pad => full,
-                },
-                remainder,
-            });
-            start += items.len();
-        }
         Ok(Self {
-            layout: Arc::new(Layout { indices, ..layout }),
+            layout: Arc::new(Layout::new(lengths, bounds, limit, remainder)?),
             shuffle: None,
         })
     }
@@ -170,40 +88,6 @@ impl Buckets {
             shuffle: Some(seed),
             ..self
         }
-    }
-}
-
-impl Layout {
-    fn add(&mut self, bucket: Bucket) {
-        let batches = bucket.batches();
-        if batches > 0 {
-            self.batches += batches;
-            self.num_items += bucket.num_items();
-            self.longest = self.longest.max(bucket.batch_size);
-            self.buckets.push(bucket);
-        }
-    }
-}
-
-fn check_budget(lengths: &[usize], limit: BatchLimit) -> Result<(), OrderError> {
-    let BatchLimit::Budget(budget) = limit else {
-        return Ok(());
-    };
-    let budget = budget.get();
-    match lengths.iter().position(|length| *length > budget) {
-        None => Ok(()),
-        Some(index) => Err(OrderError::Budget {
-            index,
-            cost: lengths[index],
-            budget,
-        }),
-    }
-}
-
-fn batch_size(limit: BatchLimit, longest: usize) -> usize {
-    match limit {
-        BatchLimit::Items(items) => items.get(),
-        BatchLimit::Budget(budget) => budget.get() / longest.max(1),
     }
 }
 
@@ -237,25 +121,12 @@ impl Batches for Buckets {
     }
 
     fn identity(&self) -> Identity {
-        let Layout {
-            indices, buckets, ..
-        } = &*self.layout;
-        let sizes = buckets.iter().flat_map(|bucket| {
-            let Bucket {
-                start,
-                len,
-                batch_size,
-                remainder,
-                ..
-            } = *bucket;
-            [start, len, batch_size, remainder as usize]
-        });
-        let numbers = sizes.chain(indices.iter().copied());
+        let numbers = self.layout.numbers().map(|number| number as u64);
         let shuffle = self.shuffle.unwrap_or_default();
         Identity {
             name: self.shuffle.map_or("buckets", |_| "shuffled buckets"),
             version: self.shuffle.map_or(1, |_| permutation::VERSION),
-            digest: digest(numbers.map(|number| number as u64).chain([shuffle])),
+            digest: digest(numbers.chain([shuffle])),
         }
     }
 }
@@ -280,21 +151,7 @@ impl Epoch {
             Some(shuffle) => shuffle.batches.index(number),
             None => number,
         };
-        let buckets = &self.layout.buckets;
-        let bucket = buckets.partition_point(|bucket| bucket.first_batch <= number) - 1;
-        (bucket, number - buckets[bucket].first_batch)
-    }
-
-    /// The items of batch `number`, with its padding and without.
-    fn sizes(&self, number: usize) -> (usize, usize) {
-        let (bucket, batch) = self.find(number);
-        let bucket = &self.layout.buckets[bucket];
-        let left = bucket.len - batch * bucket.batch_size;
-        let real = left.min(bucket.batch_size);
-        match bucket.remainder {
-            Remainder::Keep | Remainder::Drop => (real, real),
-            Remainder::Pad => (bucket.batch_size, real),
-        }
+        self.layout.find(number)
     }
 }
 
@@ -304,12 +161,13 @@ impl EpochBatches for Epoch {
     }
 
     fn len(&self, number: usize) -> usize {
-        self.sizes(number).0
+        let (bucket, batch) = self.find(number);
+        self.layout.buckets[bucket].cut().batch(batch).len()
     }
 
     fn padding(&self, number: usize) -> usize {
-        let (all, real) = self.sizes(number);
-        all - real
+        let (bucket, batch) = self.find(number);
+        self.layout.buckets[bucket].cut().padding(batch)
     }
 
     fn longest(&self) -> usize {
@@ -323,8 +181,8 @@ impl EpochBatches for Epoch {
     fn index(&self, number: usize, place: usize) -> usize {
         let (at, batch) = self.find(number);
         let bucket = &self.layout.buckets[at];
-        // Padding begins again at the bucket's first item.
-        let within = (batch * bucket.batch_size + place) % bucket.len;
+        let cut = bucket.cut();
+        let within = cut.unpadded(cut.batch(batch).start + place);
         let within = match &self.shuffle {
             None => within,
             Some(shuffle) => shuffle.buckets[at]
@@ -341,6 +199,8 @@ impl EpochBatches for Epoch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::num::NonZeroUsize;
+
     use crate::plan::EpochPlan;
     use proptest::prelude::*;
 

@@ -400,17 +400,21 @@ mod tests {
             ];
             let this = all(&order, 0);
             for (what, other) in others {
-                let (mut seen, mut stayed) = (vec![0; 256], 0);
-                for (&a, &b) in this.iter().zip(&other) {
-                    seen[a * 16 / len * 16 + (b * 16 / len).min(15)] += 1;
-                    stayed += usize::from(a == b);
-                }
-                let expected = [real(len) / 256.0; 256];
-                assert_chance(&seen, &expected, &format!("next {what}, {len} items"));
-                // One on average, spread as Poisson has it: ten are one chance in a million.
-                assert!(stayed < 10, "next {what}, {len} items: {stayed} stayed");
+                assert_unrelated(&this, &other, &format!("next {what}, {len} items"));
             }
         }
+    }
+
+    fn assert_unrelated(this: &[usize], other: &[usize], what: &str) {
+        let len = this.len();
+        let (mut seen, mut stayed) = (vec![0; 256], 0);
+        for (&a, &b) in this.iter().zip(other) {
+            seen[a * 16 / len * 16 + (b * 16 / len).min(15)] += 1;
+            stayed += usize::from(a == b);
+        }
+        assert_chance(&seen, &[real(len) / 256.0; 256], what);
+        // One on average, spread as Poisson has it: ten are one chance in a million.
+        assert!(stayed < 10, "{what}: {stayed} stayed");
     }
 
     #[test]

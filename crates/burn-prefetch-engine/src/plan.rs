@@ -7,21 +7,10 @@ use std::sync::Arc;
 
 use crate::batch_sampler::{BatchSampler, Custom};
 use crate::batches::{Batches, EpochBatches, Slice};
+use crate::evenly::{Even, Remainder};
 use crate::order::{EpochOrder, Order};
 use crate::order_error::OrderError;
 use crate::recipe::Identity;
-
-/// What becomes of the items that do not fill a last batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Remainder {
-    /// They make a smaller last batch.
-    Keep,
-    /// They are left out of this epoch.
-    Drop,
-    /// The batch is filled up with items from the epoch's start, which are its
-    /// [`padding`](EpochPlan::padding).
-    Pad,
-}
 
 /// What goes into which batch, for every epoch.
 #[derive(Clone, Debug)]
@@ -31,29 +20,26 @@ pub struct Plan {
 
 #[derive(Clone, Debug)]
 enum Cut {
-    Even(Even),
+    Even(Ordered),
     Uneven(Arc<dyn Batches>),
 }
 
 /// An order and the size of its batches.
 #[derive(Clone, Debug)]
-struct Even {
+struct Ordered {
     order: Order,
     batch_size: NonZeroUsize,
     remainder: Remainder,
 }
 
-impl Even {
-    /// How many of `len` items an epoch yields.
-    fn num_items(&self, len: usize) -> usize {
-        match self.remainder {
-            Remainder::Keep | Remainder::Pad => len,
-            Remainder::Drop => len - len % self.batch_size,
-        }
+impl Ordered {
+    /// The batches of an epoch of `len` items.
+    fn cut(&self, len: usize) -> Even {
+        Even::new(len, self.batch_size, self.remainder)
     }
 
-    fn num_batches(&self, len: usize) -> usize {
-        self.num_items(len).div_ceil(self.batch_size.get())
+    fn cut_of(&self, epoch: usize) -> Even {
+        self.cut(self.order.num_items(epoch))
     }
 }
 
@@ -61,7 +47,7 @@ impl Plan {
     /// Cuts `order` into batches of `batch_size` items.
     #[must_use]
     pub fn new(order: Order, batch_size: NonZeroUsize, remainder: Remainder) -> Self {
-        let cut = Cut::Even(Even {
+        let cut = Cut::Even(Ordered {
             order,
             batch_size,
             remainder,
@@ -95,7 +81,7 @@ impl Plan {
         assert!(start <= end, "the caller checks the bounds of a slice");
         match &self.cut {
             Cut::Even(even) => Self {
-                cut: Cut::Even(Even {
+                cut: Cut::Even(Ordered {
                     order: even.order.slice(start, end),
                     ..*even
                 }),
@@ -120,7 +106,7 @@ impl Plan {
     #[must_use]
     pub fn num_items(&self, epoch: usize) -> usize {
         match &self.cut {
-            Cut::Even(even) => even.num_items(even.order.num_items(epoch)),
+            Cut::Even(even) => even.cut_of(epoch).num_items(),
             Cut::Uneven(batches) => batches.at(epoch).num_items(),
         }
     }
@@ -129,7 +115,7 @@ impl Plan {
     #[must_use]
     pub fn num_batches(&self, epoch: usize) -> usize {
         match &self.cut {
-            Cut::Even(even) => even.num_batches(even.order.num_items(epoch)),
+            Cut::Even(even) => even.cut_of(epoch).num_batches(),
             Cut::Uneven(batches) => batches.at(epoch).num_batches(),
         }
     }
@@ -166,9 +152,7 @@ impl Plan {
             Cut::Even(even) => {
                 let order = even.order.at(epoch);
                 EpochCut::Even {
-                    num_items: even.num_items(order.len()),
-                    batch_size: even.batch_size.get(),
-                    padded: even.remainder == Remainder::Pad,
+                    cut: even.cut(order.len()),
                     order,
                 }
             }
@@ -200,9 +184,7 @@ pub struct EpochPlan {
 enum EpochCut {
     Even {
         order: EpochOrder,
-        num_items: usize,
-        batch_size: usize,
-        padded: bool,
+        cut: Even,
     },
     /// The positions of batch k begin at k × `stride`: no table of offsets.
     Uneven {
@@ -250,7 +232,8 @@ impl EpochPlan {
     #[must_use]
     pub fn num_items(&self) -> usize {
         match &self.batches {
-            EpochCut::Even { num_items, .. } | EpochCut::Uneven { num_items, .. } => *num_items,
+            EpochCut::Even { cut, .. } => cut.num_items(),
+            EpochCut::Uneven { num_items, .. } => *num_items,
         }
     }
 
@@ -258,11 +241,7 @@ impl EpochPlan {
     #[must_use]
     pub fn num_batches(&self) -> usize {
         match &self.batches {
-            EpochCut::Even {
-                num_items,
-                batch_size,
-                ..
-            } => num_items.div_ceil(*batch_size),
+            EpochCut::Even { cut, .. } => cut.num_batches(),
             EpochCut::Uneven { batches, .. } => batches.num_batches(),
         }
     }
@@ -271,17 +250,7 @@ impl EpochPlan {
     #[must_use]
     pub fn batch(&self, number: usize) -> Range<usize> {
         match &self.batches {
-            EpochCut::Even {
-                num_items,
-                batch_size,
-                padded,
-                ..
-            } => {
-                let start = number.saturating_mul(*batch_size).min(*num_items);
-                let end = start.saturating_add(*batch_size);
-                let whole = *padded && start < *num_items;
-                start..if whole { end } else { end.min(*num_items) }
-            }
+            EpochCut::Even { cut, .. } => cut.batch(number),
             EpochCut::Uneven {
                 batches, stride, ..
             } => {
@@ -298,7 +267,7 @@ impl EpochPlan {
     #[must_use]
     pub fn padding(&self, number: usize) -> usize {
         match &self.batches {
-            EpochCut::Even { num_items, .. } => self.batch(number).end.saturating_sub(*num_items),
+            EpochCut::Even { cut, .. } => cut.padding(number),
             EpochCut::Uneven { batches, .. } if number < batches.num_batches() => {
                 batches.padding(number)
             }
@@ -344,7 +313,7 @@ impl EpochPlan {
     #[inline]
     pub fn index(&self, position: usize) -> usize {
         match &self.batches {
-            EpochCut::Even { order, padded, .. } => order.index(unpadded(order, position, *padded)),
+            EpochCut::Even { order, cut } => order.index(cut.unpadded(position)),
             EpochCut::Uneven {
                 batches, stride, ..
             } => batches.index(position / stride, position % stride),
@@ -355,9 +324,7 @@ impl EpochPlan {
     #[inline]
     pub(crate) fn checked_index(&self, position: usize) -> Result<usize, OrderError> {
         match &self.batches {
-            EpochCut::Even { order, padded, .. } => {
-                order.checked_index(unpadded(order, position, *padded))
-            }
+            EpochCut::Even { order, cut } => order.checked_index(cut.unpadded(position)),
             EpochCut::Uneven {
                 stride, untrusted, ..
             } => {
@@ -383,30 +350,11 @@ impl EpochPlan {
     }
 }
 
-/// Padding begins again at the epoch's first item.
-#[inline]
-fn unpadded(order: &EpochOrder, position: usize, padded: bool) -> usize {
-    if padded && position >= order.len() {
-        position % order.len().max(1)
-    } else {
-        position
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::batch_sampler::BatchSizes;
     use crate::sampler::Sampler;
-    use proptest::prelude::*;
-
-    fn plan(items: usize, size: usize, remainder: Remainder) -> Plan {
-        Plan::new(
-            Order::sequential(items),
-            NonZeroUsize::new(size).unwrap(),
-            remainder,
-        )
-    }
 
     fn indices(plan: &EpochPlan, number: usize) -> Vec<usize> {
         let positions = plan.batch(number);
@@ -414,38 +362,12 @@ mod tests {
     }
 
     #[test]
-    fn ten_items_in_threes() {
-        let kept = plan(10, 3, Remainder::Keep).at(0);
-        let sizes: Vec<_> = (0..kept.num_batches())
-            .map(|k| kept.batch(k).len())
-            .collect();
-        assert_eq!(sizes, [3, 3, 3, 1]);
-        let dropped = plan(10, 3, Remainder::Drop);
-        assert_eq!((dropped.num_items(0), dropped.num_batches(0)), (9, 3));
-        assert_eq!(plan(2, 3, Remainder::Drop).num_batches(0), 0);
-        assert_eq!(plan(3, usize::MAX, Remainder::Keep).at(0).batch(0), 0..3);
-    }
-
-    #[test]
-    fn the_last_batch_is_filled_up_from_the_start() {
-        let padded = plan(10, 4, Remainder::Pad).at(0);
-        assert_eq!((padded.num_items(), padded.num_batches()), (10, 3));
-        assert_eq!(indices(&padded, 2), [8, 9, 0, 1]);
-        assert_eq!([0, 1, 2, 3].map(|k| padded.padding(k)), [0, 0, 2, 0]);
-        assert_eq!([0, 2].map(|k| padded.real_items(k)), [4, 2]);
-        assert!(padded.batch(3).is_empty());
-        let tiny = plan(2, 7, Remainder::Pad).at(0);
-        assert_eq!(indices(&tiny, 0), [0, 1, 0, 1, 0, 1, 0]);
-        assert_eq!(tiny.real_items(0), 2);
-        assert_eq!(plan(0, 7, Remainder::Pad).num_batches(0), 0);
-        assert_eq!(plan(8, 4, Remainder::Pad).at(0).padding(1), 0);
-    }
-
-    #[test]
     fn padding_of_a_shuffle_is_its_own_start() {
         let size = NonZeroUsize::new(4).unwrap();
         let epoch = Plan::new(Order::shuffled(10, 7), size, Remainder::Pad).at(3);
         assert_eq!(indices(&epoch, 2)[2..], indices(&epoch, 0)[..2]);
+        assert_eq!([0, 2].map(|k| epoch.real_items(k)), [4, 2]);
+        assert_eq!((epoch.num_items(), epoch.num_batches()), (10, 3));
     }
 
     /// Epoch e has e batches, batch k has k + 1 items; the first item of batch 7 is not there.
@@ -537,24 +459,5 @@ mod tests {
         assert_eq!([0, 1, 2].map(|epoch| plan.num_batches(epoch)), [0, 2, 5]);
         assert_eq!([0, 1, 2].map(|epoch| plan.all_items(epoch)), [0, 10, 20]);
         assert_eq!(plan.at(1).following().num_items(), 20);
-    }
-
-    proptest! {
-        #[test]
-        fn the_batches_cover_the_items(items in 0usize..500, size in 1usize..40, which in 0usize..3) {
-            let remainder = [Remainder::Keep, Remainder::Drop, Remainder::Pad][which];
-            let plan = plan(items, size, remainder).at(5);
-            let mut next = 0;
-            for k in 0..plan.num_batches() {
-                let batch = plan.batch(k);
-                prop_assert_eq!(batch.start, next);
-                prop_assert_eq!(plan.items_before(k), next);
-                prop_assert!(!batch.is_empty() && batch.len() <= size);
-                prop_assert!(which < 2 || batch.len() == size);
-                next += plan.real_items(k);
-            }
-            prop_assert_eq!(next, plan.num_items());
-            prop_assert_eq!(plan.items_before(plan.num_batches()), next);
-        }
     }
 }
