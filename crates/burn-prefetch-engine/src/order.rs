@@ -294,6 +294,8 @@ impl EpochOrder {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::chance::{assert_chance, real};
 
@@ -438,5 +440,45 @@ mod tests {
             let expected = [samples / 256.0; 256];
             assert_chance(&pairs, &expected, &format!("pairs, step {step}"));
         }
+    }
+
+    /// Counts how often an epoch is prepared.
+    #[derive(Debug, Default)]
+    struct Counting(Arc<AtomicUsize>);
+
+    impl Recipe for Counting {
+        fn len(&self, _epoch: usize) -> usize {
+            100
+        }
+
+        fn prepare(&self, epoch: usize) -> Box<dyn Prepared> {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Custom::new(Growing, 100).prepare(epoch)
+        }
+
+        fn identity(&self) -> Identity {
+            Custom::new(Growing, 100).identity()
+        }
+    }
+
+    #[test]
+    fn an_epoch_is_prepared_once_and_not_before_it_is_needed() {
+        let recipe = Counting::default();
+        let prepared = Arc::clone(&recipe.0);
+        let count = || prepared.load(Ordering::SeqCst);
+        let order = Order::made_from(Arc::new(recipe));
+        let epoch = order.slice(10, 90).at(3);
+        assert_eq!((epoch.len(), count()), (80, 0));
+        let ask = || {
+            epoch.prepare();
+            epoch.index(5)
+        };
+        let asked = std::thread::scope(|scope| {
+            let threads = [(); 4].map(|()| scope.spawn(ask));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        assert_eq!(asked, [15; 4]);
+        assert_eq!(count(), 1);
+        assert_eq!((order.at(4).index(0), count()), (0, 2));
     }
 }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use burn_prefetch_engine::{
-    BatchSampler, BatchSizes, LoadError, Order, OrderError, Plan, Remainder, Sampler, Stage,
-    context,
+    BatchLimit, BatchLists, BatchSampler, BatchSizes, Buckets, ClassBalanced, LoadError, Mixture,
+    Order, OrderError, Plan, Remainder, Sampler, Stage, Standing, Subset, Weighted,
+    WeightedWithoutReplacement, Windowed, context,
 };
 use doubles::{Loader, Numbers};
 
@@ -166,9 +167,7 @@ fn a_sampler_is_asked_for_the_length_of_every_epoch() {
     for workers in WORKERS {
         let loader = Loader::new(Numbers::new(), workers, (40, 4)).plan(plan.clone());
         assert!(loader.iter().next().is_none());
-        let mut pass = loader
-            .warm()
-            .resume(1, burn_prefetch_engine::Standing::default());
+        let mut pass = loader.warm().resume(1, Standing::default());
         assert_eq!(
             pass.by_ref().map(Result::unwrap).collect::<Vec<_>>(),
             [[38, 37, 36, 35]]
@@ -180,4 +179,81 @@ fn a_sampler_is_asked_for_the_length_of_every_epoch() {
             assert_eq!(workers, 0);
         }
     }
+}
+
+/// One plan of each kind, over 100 items.
+fn all_plans() -> Result<Vec<Plan>, OrderError> {
+    let weights: Vec<_> = (0..100_u8).map(|index| f64::from(index % 4)).collect();
+    let labels: Vec<_> = (0..100).map(|index| index % 7 / 3).collect();
+    let lengths: Vec<_> = (0..100).map(|index| 1 + index * 37 % 100).collect();
+    let orders: [Order; 8] = [
+        Order::shuffled(100, 7),
+        Windowed::new(100, 8, 7).into(),
+        Subset::new((0..50).map(|index| index * 2), 100)?
+            .shuffled(7)
+            .into(),
+        Weighted::new(&weights, 90, 7)?.into(),
+        WeightedWithoutReplacement::new(weights, 60, 7)?.into(),
+        ClassBalanced::new(&labels, 90, 7)?.into(),
+        Mixture::new(&[60, 40], &[1.0, 4.0], 90, 7)?.into(),
+        Order::shuffled(100, 7).slice(10, 80),
+    ];
+    let size = NonZeroUsize::MIN.saturating_add(6);
+    let cuts = [Remainder::Keep, Remainder::Drop, Remainder::Pad];
+    let mut plans: Vec<_> = (orders.into_iter())
+        .flat_map(|order| cuts.map(|remainder| Plan::new(order.clone(), size, remainder)))
+        .collect();
+    plans.push(
+        BatchLists::new([vec![1, 2], vec![99], vec![5; 9]], 100)?
+            .shuffled(7)
+            .into(),
+    );
+    let budget = BatchLimit::Budget(size.saturating_mul(size).saturating_mul(size));
+    for remainder in cuts {
+        let bounds = Buckets::even_bounds(&lengths, 4);
+        plans.push(
+            Buckets::new(&lengths, &bounds, budget, remainder)?
+                .shuffled(7)
+                .into(),
+        );
+    }
+    Ok(plans)
+}
+
+#[test]
+fn every_order_is_the_same_for_any_workers_parts_and_resumption() {
+    for plan in all_plans().unwrap() {
+        let expected = Loader::new(Numbers::new(), 0, (1, 1)).plan(plan.clone());
+        let expected = [0, 3].map(|epoch| expected.expected_of(epoch));
+        assert!(expected[0] != expected[1], "{plan:?}");
+        for (workers, parts) in WORKERS.into_iter().zip([1, 3, 2, 5, 4]) {
+            let loader = Loader::new(Numbers::new(), workers, (1, 1)).plan(plan.clone());
+            let loader = loader.parts(parts).ahead(workers);
+            for (epoch, expected) in [0, 3].into_iter().zip(&expected) {
+                let begin = expected.len() / 3;
+                let mut pass = loader.resume(epoch, Standing::before(begin));
+                let batches: Vec<_> = pass.by_ref().map(Result::unwrap).collect();
+                assert_eq!(batches, expected[begin..], "{plan:?}");
+                assert_eq!(pass.items_returned(), plan.num_items(epoch));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_order_has_an_identity_of_its_own() {
+    let plans = all_plans().unwrap();
+    let again = all_plans().unwrap();
+    let identities: Vec<_> = plans.iter().map(Plan::identity).collect();
+    assert!(
+        identities
+            .iter()
+            .eq(again.iter().map(Plan::identity).collect::<Vec<_>>().iter())
+    );
+    let mut distinct = identities;
+    // Each order stands there under three cuts, which are not a part of it; buckets differ by them.
+    distinct.dedup();
+    assert_eq!(distinct.len(), 8 + 1 + 3);
+    let names: std::collections::BTreeSet<_> = distinct.iter().map(|one| one.name).collect();
+    assert_eq!(names.len(), 9, "the slice is a shuffle too: {names:?}");
 }
