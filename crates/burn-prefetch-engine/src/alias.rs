@@ -5,9 +5,9 @@ use crate::permutation::below;
 use crate::weights::sum_of;
 
 /// The alias table of A. J. Walker (*An Efficient Method for Generating Discrete Random Variables
-/// with General Distributions*, ACM TOMS 1977), filled as M. D. Vose has it (*A Linear Algorithm for
-/// Generating Random Numbers with a Given Distribution*, IEEE TSE 1991): twelve bytes a weight, and four
-/// more while it is made.
+/// with General Distributions*, ACM TOMS 1977), filled as M. D. Vose has it (*A Linear Algorithm
+/// for Generating Random Numbers with a Given Distribution*, IEEE TSE 1991): twelve bytes a weight,
+/// and four more while it is made.
 ///
 /// All columns are equally likely; one has an item of its own, which it keeps with some chance, and
 /// another item, its alias, for the rest. An item of weight 0 is never drawn.

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::batches::{Batches, EpochBatches};
+use crate::order::SHUFFLE_VERSION;
 use crate::order_error::OrderError;
-use crate::permutation::{self, Permutation};
+use crate::permutation::Permutation;
 use crate::plan::Plan;
 use crate::recipe::Identity;
 use crate::seed::{Domain, derive, digest};
@@ -125,7 +126,7 @@ impl Batches for BatchLists {
             name: self
                 .shuffle
                 .map_or("batch lists", |_| "shuffled batch lists"),
-            version: self.shuffle.map_or(1, |_| permutation::VERSION),
+            version: self.shuffle.map_or(1, |_| SHUFFLE_VERSION),
             digest: digest(numbers.chain([shuffle])),
         }
     }

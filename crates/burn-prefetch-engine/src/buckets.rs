@@ -6,21 +6,22 @@ use std::sync::Arc;
 use crate::batches::{Batches, EpochBatches};
 use crate::evenly::Remainder;
 use crate::layout::{BatchLimit, Layout};
+use crate::order::SHUFFLE_VERSION;
 use crate::order_error::OrderError;
-use crate::permutation::{self, Permutation};
+use crate::permutation::Permutation;
 use crate::plan::Plan;
 use crate::recipe::Identity;
 use crate::seed::{Domain, derive, digest};
 use crate::sync::OnceLock;
 
-/// Batches of items of like length: each is made of one bucket, which holds the items whose length lies
-/// between two bounds.
+/// Batches of items of like length: each is made of one bucket, which holds the items whose length
+/// lies between two bounds.
 ///
-/// [`shuffled`](Self::shuffled) shuffles the items of each bucket, so that batches differ from epoch
-/// to epoch, and then the batches as wholes. The number of batches is the same in every epoch. Any
-/// batch can be asked for without those before it. Memory: eight bytes an item, and while an epoch
-/// lasts four an item of buckets of up to 65,536, which the first worker that needs one shuffles in
-/// about 2 ns an item.
+/// [`shuffled`](Self::shuffled) shuffles the items of each bucket, so that batches differ from
+/// epoch to epoch, and then the batches as wholes. The number of batches is the same in every
+/// epoch. Any batch can be asked for without those before it. Memory: eight bytes an item, and
+/// while an epoch lasts four an item of buckets of up to 65,536, which the first worker that needs
+/// one shuffles in about 2 ns an item.
 ///
 /// ```
 /// use burn_prefetch_engine::{BatchLimit, Buckets, Plan, Remainder};
@@ -45,8 +46,8 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    /// Buckets of items with `lengths` below the first of `bounds`, from there to below the second, and
-    /// so on, and from the last on. What does not fill a bucket's last batch becomes what
+    /// Buckets of items with `lengths` below the first of `bounds`, from there to below the second,
+    /// and so on, and from the last on. What does not fill a bucket's last batch becomes what
     /// `remainder` says; padding repeats items of the bucket.
     ///
     /// # Errors
@@ -64,8 +65,8 @@ impl Buckets {
         })
     }
 
-    /// Bounds that make about `buckets` buckets of equal numbers of items: none twice, so that there are
-    /// fewer where many items have one length.
+    /// Bounds that make about `buckets` buckets of equal numbers of items: none twice, so that
+    /// there are fewer where many items have one length.
     #[must_use]
     pub fn even_bounds(lengths: &[usize], buckets: usize) -> Vec<usize> {
         let mut sorted = lengths.to_vec();
@@ -125,14 +126,14 @@ impl Batches for Buckets {
         let shuffle = self.shuffle.unwrap_or_default();
         Identity {
             name: self.shuffle.map_or("buckets", |_| "shuffled buckets"),
-            version: self.shuffle.map_or(1, |_| permutation::VERSION),
+            version: self.shuffle.map_or(1, |_| SHUFFLE_VERSION),
             digest: digest(numbers.chain([shuffle])),
         }
     }
 }
 
-/// The shuffles of one epoch: that of the batches is made at once, that of a bucket by whoever needs it
-/// first.
+/// The shuffles of one epoch: that of the batches is made at once, that of a bucket by whoever
+/// needs it first.
 struct Shuffle {
     key: u64,
     batches: Permutation,

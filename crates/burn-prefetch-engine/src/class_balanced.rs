@@ -12,9 +12,9 @@ use crate::seed::digest;
 /// Items of every class equally often, whatever their numbers: with k classes each stretch of k
 /// positions has one item of each.
 ///
-/// It is a [`Mixture`] of the classes at equal weights: within a class no item comes again before all
-/// have come, also from one epoch to the next. Memory: eight bytes an item, and at most 128 KiB a class
-/// while an epoch lasts.
+/// It is a [`Mixture`] of the classes at equal weights: within a class no item comes again before
+/// all have come, also from one epoch to the next. Memory: eight bytes an item, and at most 128 KiB
+/// a class while an epoch lasts.
 ///
 /// ```
 /// use burn_prefetch_engine::{ClassBalanced, Order};
@@ -33,8 +33,8 @@ pub struct ClassBalanced {
 }
 
 impl ClassBalanced {
-    /// So many `draws` an epoch among as many items as there are `labels`. Classes are the labels that
-    /// occur.
+    /// So many `draws` an epoch among as many items as there are `labels`. Classes are the labels
+    /// that occur.
     ///
     /// # Errors
     ///

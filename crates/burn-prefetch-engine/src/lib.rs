@@ -1,7 +1,11 @@
 //! The engine of [burn-prefetch](https://docs.rs/burn-prefetch): ordered, bounded, parallel batch
 //! loading, without a framework.
 //!
-//! A [`Plan`] says which items make which batch; a [`Source`] fetches items and assembles batches;
+//! A [`Plan`] says which items make which batch, as a pure function: an [`Order`] cut evenly
+//! (in sequence, shuffled, [`Windowed`], a [`Subset`], [`Weighted`],
+//! [without replacement](WeightedWithoutReplacement), [`ClassBalanced`], a [`Mixture`], or a
+//! [`Sampler`] of your own), or batches as such ([`BatchLists`], [`Buckets`], or a
+//! [`BatchSampler`] of your own). A [`Source`] fetches items and assembles batches;
 //! a [`Pool`] of workers does that for any number of [`Reader`]s, each of which yields its epoch's
 //! batches in order and never has more of them alive than its [`Limits`] allow.
 //!

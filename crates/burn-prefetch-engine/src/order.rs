@@ -7,8 +7,11 @@ use crate::order_error::OrderError;
 use crate::permutation::{self, Permutation};
 use crate::recipe::{Identity, Prepared, Recipe};
 use crate::sampler::{Custom, Sampler};
-use crate::seed::{Domain, derive, digest};
+use crate::seed::{self, Domain, derive, digest};
 use crate::sync::OnceLock;
+
+/// The version of shuffles of data as a whole: it rises whenever any index changes.
+pub(crate) const SHUFFLE_VERSION: u32 = permutation::VERSION + seed::VERSION;
 
 /// Dataset indices and the way an epoch goes through them.
 ///
@@ -75,8 +78,8 @@ impl Order {
     ///
     /// Of data in sequence, shuffled, shuffled in a window, or of a subset: these items, ordered
     /// within themselves, so that two slices share none. Of what is drawn in another way: these
-    /// positions of each epoch, so that two slices of one epoch do not overlap, while an item may be
-    /// in one slice in this epoch and in the other in the next.
+    /// positions of each epoch, so that two slices of one epoch do not overlap, while an item may
+    /// be in one slice in this epoch and in the other in the next.
     ///
     /// # Panics
     ///
@@ -141,7 +144,7 @@ impl Order {
                 shuffle,
             } => Identity {
                 name: shuffle.map_or("sequential", |_| "shuffled"),
-                version: shuffle.map_or(1, |_| permutation::VERSION),
+                version: shuffle.map_or(1, |_| SHUFFLE_VERSION),
                 digest: digest([*start as u64, *len as u64, shuffle.unwrap_or_default()]),
             },
             Kind::Recipe(recipe) => recipe.identity(),

@@ -134,7 +134,8 @@ pub enum OrderError {
     },
     /// One item alone is beyond a batch's budget.
     #[error(
-        "item {index} counts {cost}, more than the budget of {budget} of a whole batch: raise it, or leave the item out"
+        "item {index} counts {cost}, more than the budget of {budget} of a whole batch: raise it, \
+         or leave the item out"
     )]
     Budget {
         /// Which item.

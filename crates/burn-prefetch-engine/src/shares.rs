@@ -45,7 +45,8 @@ pub(crate) fn shares(weights: &[f64]) -> Result<Share, OrderError> {
     }
 }
 
-/// Whole positions that add up to `block`, by largest remainders; the first of equal ones comes first.
+/// Whole positions that add up to `block`, by largest remainders; the first of equal ones comes
+/// first.
 fn apportioned(shares: &[f64], block: usize) -> Vec<usize> {
     // What is whole but for rounding counts as whole.
     let exact = |set: usize| shares[set] * real(block) + WHOLE;

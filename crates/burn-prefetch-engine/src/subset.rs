@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::order::Order;
+use crate::order::{Order, SHUFFLE_VERSION};
 use crate::order_error::OrderError;
-use crate::permutation::{self, Permutation};
+use crate::permutation::Permutation;
 use crate::recipe::{Identity, Prepared, Recipe};
 use crate::seed::{Domain, derive, digest};
 
@@ -106,7 +106,7 @@ impl Recipe for Subset {
         let bounds = [self.start as u64, self.shuffle.unwrap_or_default()];
         Identity {
             name: self.shuffle.map_or("subset", |_| "shuffled subset"),
-            version: self.shuffle.map_or(1, |_| permutation::VERSION),
+            version: self.shuffle.map_or(1, |_| SHUFFLE_VERSION),
             digest: digest(bounds.into_iter().chain(list.map(|&index| index as u64))),
         }
     }

@@ -12,7 +12,8 @@ use crate::shuffles::{self, Shuffles};
 /// The version of the order: it rises whenever any index changes.
 const VERSION: u32 = 1 + shuffles::VERSION;
 
-/// A shuffle in which no item is farther from its place in sequence than a distance that you choose.
+/// A shuffle in which no item is farther from its place in sequence than a distance that you
+/// choose.
 ///
 /// For data that is cheap to read from front to back: at any moment what is read lies within a
 /// stretch of twice the distance (and what the batches ahead add).
@@ -26,12 +27,12 @@ const VERSION: u32 = 1 + shuffles::VERSION;
 ///
 /// # Algorithm, version 1
 ///
-/// Two layers of shuffled blocks, the blocks of the second half a block off, so that an item crosses
-/// the borders of the first. With a distance d the blocks of one layer have `d/2 + 1` items (rounded up) and
-/// those of the other `d/2 + 1` (rounded down); a layer moves an item by less than a block. The two
-/// moves add up, so that most items stay within half of the distance. Any position can be asked for
-/// without those before it. Memory: 256 KiB at most up to a distance of 8,190, and for longer
-/// ones about a hundred bytes a block.
+/// Two layers of shuffled blocks, the blocks of the second half a block off, so that an item
+/// crosses the borders of the first. With a distance d the blocks of one layer have `d/2 + 1` items
+/// (rounded up) and those of the other `d/2 + 1` (rounded down); a layer moves an item by less than
+/// a block. The two moves add up, so that most items stay within half of the distance. Any position
+/// can be asked for without those before it. Memory: 256 KiB at most up to a distance of 8,190, and
+/// for longer ones about a hundred bytes a block.
 #[derive(Clone, Debug)]
 pub struct Windowed {
     start: usize,
@@ -214,8 +215,8 @@ mod tests {
     }
 
     #[test]
-    fn indices_are_those_of_version_1() {
-        assert_eq!(VERSION, 2, "another order needs new constants below");
+    fn indices_are_those_of_this_version() {
+        assert_eq!(VERSION, 3, "another order needs new constants below");
         assert_eq!(
             all(&Windowed::new(12, 4, 7), 3),
             [1, 2, 0, 5, 3, 4, 6, 8, 11, 7, 9, 10]

@@ -18,8 +18,8 @@ const VERSION: u32 = seed::VERSION;
 /// of its weight among theirs. Heavy items come early, and no item twice in an epoch.
 ///
 /// Items of weight 0 never come. An epoch has to be prepared, by the first worker that needs it:
-/// about a second for ten million weights on one core, with sixteen bytes a weight while that lasts and four a draw
-/// until the epoch ends. Besides, eight bytes a weight.
+/// about a second for ten million weights on one core, with sixteen bytes a weight while that lasts
+/// and four a draw until the epoch ends. Besides, eight bytes a weight.
 ///
 /// ```
 /// use burn_prefetch_engine::{Order, WeightedWithoutReplacement};
@@ -35,10 +35,10 @@ const VERSION: u32 = seed::VERSION;
 /// # Algorithm, version 1
 ///
 /// That of P. S. Efraimidis and P. G. Spirakis (*Weighted random sampling with a reservoir*,
-/// Information Processing Letters 2006) in its exponential form: item i gets the key `E / weight` with an
-/// exponential number E drawn for (seed, epoch, index), and the smallest keys come first. E is drawn
-/// in J. von Neumann's way (*Various Techniques Used in Connection With Random Digits*, 1951),
-/// by comparisons alone, so that no machine's logarithm has a say.
+/// Information Processing Letters 2006) in its exponential form: item i gets the key `E / weight`
+/// with an exponential number E drawn for (seed, epoch, index), and the smallest keys come first. E
+/// is drawn in J. von Neumann's way (*Various Techniques Used in Connection With Random Digits*,
+/// 1951), by comparisons alone, so that no machine's logarithm has a say.
 #[derive(Clone)]
 pub struct WeightedWithoutReplacement {
     weights: Arc<[f64]>,
@@ -52,8 +52,8 @@ impl WeightedWithoutReplacement {
     ///
     /// # Errors
     ///
-    /// When there are no weights, or more than 2³² − 1; one is negative, infinite or not a number; all
-    /// are 0; or there are more draws than weights above 0.
+    /// When there are no weights, or more than 2³² − 1; one is negative, infinite or not a number;
+    /// all are 0; or there are more draws than weights above 0.
     pub fn new(
         weights: impl Into<Arc<[f64]>>,
         draws: usize,
@@ -98,7 +98,8 @@ impl Recipe for WeightedWithoutReplacement {
         let keys = Keys::new(self.seed, Domain::Exponential, epoch as u64);
         let items = (0_u32..).zip(self.weights.iter());
         let drawable = items.filter(|(_, weight)| **weight > 0.0);
-        // Numbers from 0 up are ordered as their bits are; of equal keys the lower index comes first.
+        // Numbers from 0 up are ordered as their bits are; of equal keys the lower index comes
+        // first.
         let mut all: Vec<_> = drawable
             .map(|(index, weight)| {
                 let key = exponential(keys.at(u64::from(index))) / weight;
@@ -133,8 +134,8 @@ impl Prepared for Epoch {
     }
 }
 
-/// A number of the exponential distribution: the length of a falling run is odd with chance `exp(-x)`,
-/// where x is the run's first number; each run that is not counts as 1.
+/// A number of the exponential distribution: the length of a falling run is odd with chance
+/// `exp(-x)`, where x is the run's first number; each run that is not counts as 1.
 fn exponential(key: u64) -> f64 {
     let mut numbers = seed::rng(key);
     let mut whole = 0.0;
