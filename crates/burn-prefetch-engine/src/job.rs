@@ -90,6 +90,9 @@ impl<S: Source> Job<S> {
     /// Makes the epoch's order ready, unless that has been done: before what it takes is counted
     /// as the cost of items.
     pub(crate) fn prepare(&self, number: usize, hand: &Hand<'_>) {
+        if self.plan.is_prepared() {
+            return;
+        }
         if let Some(activity) = hand.activity {
             activity.fetching(self.whereabouts(number));
         }

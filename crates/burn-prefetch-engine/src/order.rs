@@ -287,6 +287,14 @@ impl EpochOrder {
         Ok(index)
     }
 
+    /// Whether all that takes long has been made ready.
+    pub(crate) fn is_prepared(&self) -> bool {
+        match &self.form {
+            Form::Sequential | Form::Shuffled(_) => true,
+            Form::Made(made) => made.prepared.get().is_some(),
+        }
+    }
+
     /// Makes ready what takes long, unless that has been done.
     pub(crate) fn prepare(&self) {
         if let Form::Made(made) = &self.form {
@@ -472,8 +480,10 @@ mod tests {
         let order = Order::made_from(Arc::new(recipe));
         let epoch = order.slice(10, 90).at(3);
         assert_eq!((epoch.len(), count()), (80, 0));
+        assert!(!epoch.is_prepared());
         let ask = || {
             epoch.prepare();
+            assert!(epoch.is_prepared());
             epoch.index(5)
         };
         let asked = std::thread::scope(|scope| {

@@ -342,6 +342,14 @@ impl EpochPlan {
         }
     }
 
+    /// Whether all that takes long has been made ready.
+    pub(crate) fn is_prepared(&self) -> bool {
+        match &self.batches {
+            EpochCut::Even { order, .. } => order.is_prepared(),
+            EpochCut::Uneven { .. } => true,
+        }
+    }
+
     /// Makes ready what takes long, unless that has been done: on a worker, where there is one.
     pub(crate) fn prepare(&self) {
         if let EpochCut::Even { order, .. } = &self.batches {
