@@ -3,7 +3,7 @@
 
     check-compare.py [--drawn] [--same-checksums N] FILE...
 
-Every file is one comparison: Burn's loader once, ours at least once. With `--drawn` the data must
+Every file is one comparison: for each number of workers Burn's loader once, ours at least once. With `--drawn` the data must
 be named as drawn. With `--same-checksums N` the files together must hold ours' checksums for at
 least N different worker counts.
 """
@@ -28,6 +28,18 @@ def is_hex(value):
     return isinstance(value, str) and value != "" and all(c in "0123456789abcdef" for c in value)
 
 
+def is_share(value):
+    return is_number(value) and 0 <= value <= 1
+
+
+def is_wait(value):
+    return is_number(value) and value >= 0
+
+
+def list_of(check):
+    return lambda value: isinstance(value, list) and value != [] and all(map(check, value))
+
+
 def or_null(check):
     return lambda value: value is None or check(value)
 
@@ -38,7 +50,15 @@ FIELDS = {
     "loader": ("a text", lambda v: isinstance(v, str) and v != ""),
     "workers": ("a count", is_count),
     "images_per_second": ("a number above 0", lambda v: is_number(v) and v > 0),
-    "wait_share": ("a share from 0 to 1", lambda v: is_number(v) and 0 <= v <= 1),
+    "images_per_second_of_runs": ("a list of numbers above 0", list_of(lambda v: is_number(v) and v > 0)),
+    "wait_share": ("a share from 0 to 1", is_share),
+    "wait_p50_seconds": ("seconds", is_wait),
+    "wait_p95_seconds": ("seconds", is_wait),
+    "wait_p99_seconds": ("seconds", is_wait),
+    "cpu_seconds_per_1000_batches": ("seconds above 0", lambda v: is_number(v) and v > 0),
+    "allocator": ("system or mimalloc", lambda v: v in ("system", "mimalloc")),
+    "on_frontier": ("true or false", lambda v: isinstance(v, bool)),
+    "timeline": ("a list of looks at memory", list_of(lambda v: isinstance(v, dict) and is_count(v.get("batch_bytes")))),
     "peak_batches_alive": ("a count", is_count),
     "peak_batch_bytes": ("bytes", is_count),
     "peak_rss_above_baseline": ("bytes, or null where unknown", or_null(is_count)),
@@ -64,6 +84,13 @@ def field_faults(run):
             faults.append(f"`{field}` is {run[field]!r}, wanted {wanted}")
     if not faults and run["step_ms"] is None and run["final_loss"] is None:
         faults.append("`final_loss` is null although the run trained")
+    if not faults:
+        waits = [run[f"wait_p{share}_seconds"] for share in (50, 95, 99)]
+        if waits != sorted(waits):
+            faults.append(f"waits do not rise: {waits}")
+        rates = run["images_per_second_of_runs"]
+        if not min(rates) <= run["images_per_second"] <= max(rates):
+            faults.append(f"`images_per_second` {run['images_per_second']} is no median of {rates}")
     # Without workers a batch is begun when it is asked for, so none need be alive before that.
     if not faults and run["workers"] > 0:
         empty = [field for field in ("peak_batches_alive", "peak_batch_bytes") if run[field] == 0]
@@ -76,7 +103,13 @@ def is_burn(run):
 
 
 def bound_faults(runs):
-    """Ours against its bound, and against what Burn's loader held in the same comparison."""
+    """The faults of each number of workers by itself."""
+    counts = sorted({run["workers"] for run in runs})
+    return [fault for count in counts for fault in faults_of([run for run in runs if run["workers"] == count])]
+
+
+def faults_of(runs):
+    """Ours against its bound, and against what Burn's loader held with as many workers."""
     burns = [run for run in runs if is_burn(run)]
     ours = [run for run in runs if not is_burn(run)]
     if len(burns) != 1 or not ours:

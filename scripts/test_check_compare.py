@@ -18,6 +18,9 @@ def contender(**changes):
         "wait_share": 0.1, "peak_batches_alive": 4, "peak_batch_bytes": 4000,
         "peak_rss_above_baseline": 0, "final_loss": None, "batch_size": 16, "bound": 4, "steps": 40,
         "data": "drawn shapes", "step_ms": 20, "checksum": "0f3a",
+        "images_per_second_of_runs": [880.0, 900.0, 910.0], "cpu_seconds_per_1000_batches": 3.5,
+        "wait_p50_seconds": 0.001, "wait_p95_seconds": 0.002, "wait_p99_seconds": 0.002,
+        "allocator": "system", "on_frontier": True, "timeline": [{"seconds": 0.0, "batch_bytes": 0}],
     }
     return run | changes
 
@@ -50,8 +53,21 @@ class CheckCompare(unittest.TestCase):
             ("workers", -1), ("images_per_second", 0), ("images_per_second", float("nan")), ("wait_share", 1.5),
             ("peak_batches_alive", -1), ("peak_batch_bytes", 1.5), ("peak_rss_above_baseline", -1),
             ("final_loss", float("inf")), ("bound", 0), ("checksum", "xyz"), ("checksum", ""), ("name", ""),
+            ("images_per_second_of_runs", []), ("images_per_second_of_runs", [1, 0]), ("allocator", "other"),
+            ("wait_p50_seconds", -1), ("cpu_seconds_per_1000_batches", 0), ("on_frontier", None), ("timeline", []),
         ]:
             self.catches(f"`{field}` is", burn(), contender(**{field: value}))
+
+    def test_waits_rise(self):
+        self.catches("waits do not rise", burn(), contender(wait_p99_seconds=0.0015))
+
+    def test_a_median_lies_between_its_runs(self):
+        self.catches("is no median", burn(), contender(images_per_second=911.0))
+
+    def test_each_number_of_workers_is_beside_a_burn_of_its_own(self):
+        both = [burn(), contender(), burn(workers=4), contender(workers=4)]
+        self.assertEqual([], self.faults(*both))
+        self.catches("0 times", burn(), contender(), contender(workers=4))
 
     def test_training_has_a_loss(self):
         self.catches("although the run trained", burn(), contender(step_ms=None))

@@ -16,3 +16,6 @@ pub mod errors {}
 
 #[doc = include_str!("hard-cases.md")]
 pub mod hard_cases {}
+
+#[doc = include_str!("trainer.md")]
+pub mod trainer {}

@@ -5,6 +5,7 @@
 //! for, with a [`Gate`], a [`Tally`] or a gauge.
 
 mod batchers;
+mod children;
 mod crews;
 mod datasets;
 mod failures;
@@ -14,10 +15,12 @@ mod gauge;
 mod logs;
 mod passes;
 mod process;
+mod storm;
 mod traces;
 mod watchdog;
 
 pub use batchers::{Collect, Keep, PanicOn, Placed, Rows};
+pub use children::{Child, Ended, role};
 pub use crews::{expect_crew, for_each_crew, once_it_waits};
 pub use datasets::{Broken, Counting, Fault, Hooked, Numbers, Unreadable, Waits};
 pub use failures::{cause, failure, is_exhausted, late, timed_out};
@@ -30,5 +33,6 @@ pub use process::{
     LiveThreads, alone, eventually, expect_loader_threads, loader_threads, open_files,
     threads_begun_here,
 };
+pub use storm::{Dice, Sky, UnderSky, Weather};
 pub use traces::{Kept, Traced, Traces, indices};
 pub use watchdog::{LIMIT, WORKERS, for_each_case, for_each_worker_count, guarded, within};

@@ -13,6 +13,7 @@ use burn::module::{Module, Param};
 use burn::optim::SgdConfig;
 use burn::tensor::{Device, Tensor};
 use burn::train::logger::InMemoryMetricLogger;
+use burn::train::renderer::CliMetricsRenderer;
 use burn::train::{
     ExecutionStrategy, InferenceStep, Learner, LearningResult, MultiDeviceOptim, RegressionOutput,
     SupervisedTraining, TrainOutput, TrainStep, TrainingError,
@@ -231,6 +232,7 @@ fn train(
         .grads_accumulation(accumulation)
         .with_training_strategy(strategy.into())
         .with_metric_logger(InMemoryMetricLogger::new())
+        .renderer(Box::new(CliMetricsRenderer::new()))
         .with_application_logger(None)
         .launch(learner);
     Run {

@@ -3,6 +3,8 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use crate::sync::Mutex;
+
 /// A part is worth about this much work: long enough that its hand-over does not count, short
 /// enough that one part does not delay a batch.
 const PART: Duration = Duration::from_micros(100);
@@ -46,6 +48,17 @@ pub(crate) struct Costs {
     assembly: Option<f64>,
 }
 
+/// What the passes of one loader have learned, for those to come.
+#[derive(Debug, Default)]
+pub struct CostMemory(Mutex<Known>);
+
+/// Averages of an item's fetch and of a batch's assembly, where they have been measured.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    item: Option<f64>,
+    assembly: Option<f64>,
+}
+
 impl Costs {
     pub(crate) fn new(workers: usize, parts: Parts) -> Self {
         Self {
@@ -54,6 +67,21 @@ impl Costs {
             item: None,
             assembly: None,
         }
+    }
+
+    /// Starts with what is remembered.
+    pub(crate) fn remembering(mut self, memory: &CostMemory) -> Self {
+        let Known { item, assembly } = *memory.0.lock();
+        self.item = item;
+        self.assembly = assembly;
+        self
+    }
+
+    /// Leaves what has been learned, if anything was.
+    pub(crate) fn leave(&self, memory: &CostMemory) {
+        let mut known = memory.0.lock();
+        known.item = self.item.or(known.item);
+        known.assembly = self.assembly.or(known.assembly);
     }
 
     /// Whether batch `number` of `len` items should be measured. Without workers there is nothing to
@@ -156,6 +184,18 @@ mod tests {
         assert_eq!((costs.parts(1), costs.ahead(1)), (1, 5));
         assert_eq!(Costs::new(4, Parts::Fixed(NonZeroUsize::MIN)).parts(64), 1);
         assert_eq!(Costs::new(0, Parts::Learned).parts(64), 1);
+    }
+
+    #[cfg(not(shuttle))]
+    #[test]
+    fn what_one_pass_has_learned_the_next_one_knows() {
+        let memory = CostMemory::default();
+        let fresh = || Costs::new(4, Parts::Learned).remembering(&memory);
+        assert_eq!(fresh().parts(64), 4);
+        costs(4, 50, 0).leave(&memory);
+        assert_eq!(fresh().parts(64), 32);
+        Costs::new(4, Parts::Learned).leave(&memory);
+        assert_eq!(fresh().parts(64), 32);
     }
 
     #[test]

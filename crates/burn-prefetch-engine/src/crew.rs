@@ -45,6 +45,13 @@ pub(crate) struct Sight {
     pub(crate) since: Moment,
 }
 
+impl Sight {
+    /// Whether the worker is in the same call still.
+    pub(crate) fn is_still_so(&self) -> bool {
+        self.activity.read(0).0 == self.call
+    }
+}
+
 impl Crew {
     pub(crate) fn of(size: usize) -> Self {
         Self {
@@ -56,6 +63,13 @@ impl Crew {
     /// How many workers run.
     pub(crate) fn running(&self) -> usize {
         self.posts.iter().filter(|post| post.running).count()
+    }
+
+    /// How many of them are inside user code.
+    pub(crate) fn busy(&self) -> usize {
+        let running = self.posts.iter().filter(|post| post.running);
+        let busy = running.filter(|post| post.activity.read(0).1 != Doing::Idle);
+        busy.count()
     }
 
     /// How many disowned threads have not ended yet.

@@ -8,7 +8,8 @@ use std::time::Duration;
 use crossbeam_utils::CachePadded;
 
 use crate::assembly::{Assembly, Failure, Finished};
-use crate::cost::{Ahead, Costs, Parts};
+use crate::cost::{Ahead, CostMemory, Costs, Parts};
+use crate::job::Job;
 use crate::plan::EpochPlan;
 use crate::ring::{Delivery, Ring};
 use crate::source::{Outcome, Source};
@@ -111,12 +112,12 @@ pub(crate) struct Desk<S: Source> {
 }
 
 impl<S: Source> Desk<S> {
-    pub(crate) fn new(plan: &EpochPlan, workers: usize, mut config: PassConfig) -> Self {
+    pub(crate) fn new(job: &Job<S>, workers: usize, mut config: PassConfig) -> Self {
         if workers == 0 {
             config.limits.ahead = Ahead::Fixed(0);
         }
-        let costs = Costs::new(workers, config.limits.parts);
-        Self::with(costs, plan, config)
+        let costs = Costs::new(workers, config.limits.parts).remembering(&job.costs);
+        Self::with(costs, &job.plan, config)
     }
 
     /// The desk of the epoch after this one, begun while batches of this one are alive.
@@ -278,10 +279,11 @@ impl<S: Source> Desk<S> {
         self.costs.is_cheap(self.batch_len)
     }
 
-    /// Ends the pass: nothing is started any more. Gives back what is to be dropped outside the
-    /// lock; parts still out come back as unwanted.
-    pub(crate) fn close(&mut self) -> (Vec<S::Piece>, Vec<Outcome<S>>) {
+    /// Ends the pass: nothing is started any more, and what was learned goes to `memory`. Gives back
+    /// what is to be dropped outside the lock; parts still out come back as unwanted.
+    pub(crate) fn close(&mut self, memory: &CostMemory) -> (Vec<S::Piece>, Vec<Outcome<S>>) {
         self.end = 0;
+        self.costs.leave(memory);
         let pieces = self.open.drain(..).flat_map(Assembly::abandon).collect();
         (pieces, self.ring.take_all().collect())
     }

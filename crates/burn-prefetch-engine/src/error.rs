@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,30 @@ use crate::report::CrewReport;
 
 /// An error of any type that may cross threads.
 pub type BoxError = Box<dyn Error + Send + Sync + 'static>;
+
+/// An error of any type that several may have; it dereferences to that.
+#[derive(Clone, Debug)]
+pub struct SharedError(Arc<dyn Error + Send + Sync>);
+
+impl From<BoxError> for SharedError {
+    fn from(error: BoxError) -> Self {
+        Self(Arc::from(error))
+    }
+}
+
+impl Deref for SharedError {
+    type Target = dyn Error + Send + Sync + 'static;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_ref()
+    }
+}
+
+impl fmt::Display for SharedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// The step of a batch in which something went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -141,11 +166,11 @@ pub enum LoadError {
         /// Every worker when the time was over.
         crew: Box<CrewReport>,
     },
-    /// As many threads as there are workers have been given up, and the workers that are left are
-    /// stuck too: nobody is served until one of them comes back.
+    /// As many threads have been given up as there are workers, and one more is stuck: nobody is
+    /// served until one of them comes back.
     #[error(
-        "{at}: {disowned} threads that were given up are still inside the dataset or batcher, and \
-         no more are given up; find out why a `get` does not return"
+        "{at}: as many threads have been given up as there are workers ({disowned}), one more is \
+         stuck in the dataset or batcher, and nobody is served until one comes back"
     )]
     Exhausted {
         /// Which batch was asked for.
@@ -159,7 +184,7 @@ pub enum LoadError {
         /// Which batch was asked for, and which worker could not be prepared.
         at: Place,
         /// The error; every iterator on the same workers may get it.
-        source: Arc<dyn Error + Send + Sync>,
+        source: SharedError,
     },
 }
 
@@ -270,6 +295,11 @@ mod tests {
             source: Box::new(fmt::Error),
         };
         assert!(error.source().is_some_and(<dyn Error>::is::<fmt::Error>));
+        let shared = LoadError::Init {
+            at: error.place().clone(),
+            source: SharedError::from(BoxError::from(fmt::Error)),
+        };
+        assert!(shared.source().is_some_and(<dyn Error>::is::<fmt::Error>));
         let wrapped = Wrapped(error);
         let found = LoadError::of(&wrapped).unwrap();
         assert_eq!(found.place().stage, Stage::Upload);

@@ -40,7 +40,7 @@ pub(crate) struct Feed<S: Source> {
 impl<S: Source> Feed<S> {
     pub(crate) fn new(job: Job<S>, workers: usize, config: PassConfig) -> Self {
         let turns = config.begins.turn(job.plan.num_batches());
-        let desk = Desk::new(&job.plan, workers, config);
+        let desk = Desk::new(&job, workers, config);
         Self::with(desk, job, turns)
     }
 
@@ -118,18 +118,20 @@ impl<S: Source> Feed<S> {
         self.is_cheap() && came_true_soon(|| self.filled.load(SeqCst))
     }
 
-    /// Sleeps until the next batch is ready, or there is trouble; `tick` says since when, for the
-    /// workers' choice. Not longer than `limit`; `false` when that was over first.
+    /// Sleeps until the next batch is ready or an [`alarm`](Serve::alarm), unless what that is for has
+    /// `come` already; `tick` says since when, for the workers' choice. Not longer than `limit`;
+    /// `false` when that was over first. The place in line stays until it [waits no
+    /// more](Self::waits_no_more).
     pub(crate) fn wait(
         &self,
         tick: usize,
         limit: Option<Duration>,
-        troubled: impl Fn() -> bool,
+        come: impl Fn() -> bool,
     ) -> bool {
         self.waiting_since.store(tick, SeqCst);
         let mut desk = self.desk.lock();
         let mut in_time = true;
-        if !desk.is_ready() && !troubled() {
+        if !desk.is_ready() && !come() {
             desk.park();
         }
         while desk.is_parked() && in_time {
@@ -143,15 +145,18 @@ impl<S: Source> Feed<S> {
             };
         }
         desk.unpark();
-        drop(desk);
-        self.waiting_since.store(0, SeqCst);
         in_time
+    }
+
+    /// The reader has what it waited for.
+    pub(crate) fn waits_no_more(&self) {
+        self.waiting_since.store(0, SeqCst);
     }
 
     /// Ends the pass and drops what nobody took.
     pub(crate) fn close(&self) {
         self.over.store(true, SeqCst);
-        let (pieces, finished) = self.desk.lock().close();
+        let (pieces, finished) = self.desk.lock().close(&self.job.costs);
         pieces.into_iter().for_each(dispose);
         finished.into_iter().for_each(dispose);
     }
@@ -201,12 +206,13 @@ impl<S: Source> Feed<S> {
             };
             return self.complete(finished, (took, measured), hand);
         };
+        hand.outside();
         let mut desk = self.desk.lock();
         match desk.give_back((number, part, piece), failure, &took) {
             Returned::Waiting => self.claim_more(&mut desk, hand),
             Returned::Unwanted(piece) => {
                 drop(desk);
-                dispose(piece);
+                self.job.dispose(number, [piece], hand);
                 None
             }
             Returned::Complete(finished) => {
@@ -222,15 +228,16 @@ impl<S: Source> Feed<S> {
         (mut took, measured): (Took, bool),
         hand: &Hand<'_>,
     ) -> Option<Claim<S::Piece>> {
+        let number = finished.number;
         if self.over.load(SeqCst) {
-            finished.pieces.into_iter().for_each(dispose);
+            self.job.dispose(number, finished.pieces, hand);
             return None;
         }
-        let number = finished.number;
         let begun = measured.then(Moment::now);
         let outcome = self.job.assemble(finished, hand);
         took.assembly = begun.filter(|_| outcome.is_ok()).map(Moment::elapsed);
 
+        hand.outside();
         let mut desk = self.desk.lock();
         let (unwanted, wake) = desk.put(number, outcome, &took);
         set(&self.filled, desk.is_ready());
@@ -240,8 +247,8 @@ impl<S: Source> Feed<S> {
         if wake {
             self.ready.notify_one();
         }
-        if let Some(unwanted) = unwanted {
-            dispose(unwanted);
+        if unwanted.is_some() {
+            self.job.dispose(number, unwanted, hand);
         }
         next
     }

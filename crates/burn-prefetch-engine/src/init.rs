@@ -4,15 +4,12 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::BoxError;
+use crate::error::{BoxError, SharedError};
 use crate::sync::{Mutex, ThreadId, this_thread};
 use crate::unwind::guard;
 
 /// The user's code: the worker's number, or `None` on a thread that is no worker of the pool.
 type User = dyn Fn(Option<usize>) -> Result<(), BoxError> + Send + Sync;
-
-/// Why a thread could not be prepared; every reader of the pool may get it.
-pub(crate) type InitError = Arc<dyn std::error::Error + Send + Sync>;
 
 /// A preparation that each thread makes once.
 #[derive(Clone)]
@@ -26,11 +23,13 @@ impl WorkerInit {
         Self(Arc::new(user))
     }
 
-    pub(crate) fn run(&self, worker: Option<usize>) -> Result<(), InitError> {
+    pub(crate) fn run(&self, worker: Option<usize>) -> Result<(), SharedError> {
         match guard(|| (self.0)(worker)) {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Arc::from(error)),
-            Err(message) => Err(Arc::from(BoxError::from(format!("panicked: {message}")))),
+            Ok(Err(error)) => Err(SharedError::from(error)),
+            Err(message) => Err(SharedError::from(BoxError::from(format!(
+                "panicked: {message}"
+            )))),
         }
     }
 }
@@ -47,7 +46,7 @@ pub(crate) struct Guests(Mutex<HashSet<ThreadId>>);
 
 impl Guests {
     /// Prepares the calling thread unless that was done; an attempt that failed was none.
-    pub(crate) fn prepare(&self, init: &WorkerInit) -> Result<(), InitError> {
+    pub(crate) fn prepare(&self, init: &WorkerInit) -> Result<(), SharedError> {
         let thread = this_thread();
         if self.0.lock().contains(&thread) {
             return Ok(());

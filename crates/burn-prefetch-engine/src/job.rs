@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::activity::Whereabouts;
 use crate::assembly::{Failure, Finished};
 use crate::context::{FetchContext, Scope};
+use crate::cost::CostMemory;
 use crate::error::{LoadError, Place, Stage};
 use crate::order_error::OrderError;
 use crate::plan::EpochPlan;
@@ -23,6 +24,8 @@ pub struct Job<S> {
     pub plan: EpochPlan,
     /// The seed of the random numbers that user code draws.
     pub seed: u64,
+    /// What the passes before this one have learned.
+    pub costs: Arc<CostMemory>,
 }
 
 impl<S: Source> Job<S> {
@@ -37,6 +40,7 @@ impl<S: Source> Job<S> {
             source: Arc::clone(&self.source),
             plan: self.plan.following(),
             seed: self.seed,
+            costs: Arc::clone(&self.costs),
         }
     }
 
@@ -129,6 +133,20 @@ impl<S: Source> Job<S> {
                 Err(LoadError::Panic { at, message })
             }
         }
+    }
+
+    /// Drops what is left of a batch that nobody takes.
+    pub(crate) fn dispose<T>(
+        &self,
+        number: usize,
+        values: impl IntoIterator<Item = T>,
+        hand: &Hand<'_>,
+    ) {
+        if let Some(activity) = hand.activity {
+            activity.assembling(self.whereabouts(number));
+        }
+        values.into_iter().for_each(dispose);
+        hand.outside();
     }
 
     fn context(&self, number: usize, worker: Option<usize>) -> FetchContext {

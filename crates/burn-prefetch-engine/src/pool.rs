@@ -8,12 +8,19 @@ use crossbeam_utils::CachePadded;
 
 use crate::activity::Activity;
 use crate::crew::{Badge, Crew, Sight};
-use crate::error::{LoadError, Place, Stage};
-use crate::init::{Guests, InitError, WorkerInit};
+use crate::error::{LoadError, Place, SharedError, Stage};
+use crate::init::{Guests, WorkerInit};
 use crate::line::Line;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use crate::sync::{Condvar, Moment, Mutex, MutexGuard, spawn, thread_local};
 use crate::unwind::dispose;
+
+/// Who is not inside user code is looked for again after so long,
+const A_MOMENT: Duration = Duration::from_millis(1);
+
+/// and is given so much longer than the grace: it has the loader's own business only, and perhaps the
+/// drop of a dataset.
+const OWN_BUSINESS: Duration = Duration::from_secs(10);
 
 /// How long workers live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +50,7 @@ pub(crate) trait Serve: Send + Sync {
     fn serve(&self, hand: &Hand<'_>) -> bool;
     /// Since when the reader has been waiting in `next()`, in [`Pool::tick`]s; 0 when it is not.
     fn waiting_since(&self) -> usize;
-    /// Wakes the reader, for there will be no work for it.
+    /// Wakes the reader, for the workers do not do its work.
     fn alarm(&self);
 }
 
@@ -63,6 +70,13 @@ impl Hand<'_> {
     /// Whether the worker may go on with the same reader without asking who else waits.
     pub(crate) fn may_stay(&self) -> bool {
         self.stays_while == Some(self.shared.version.load(SeqCst))
+    }
+
+    /// The worker has come back from user code. To be said before anybody can see what it brings.
+    pub(crate) fn outside(&self) {
+        if let Some(activity) = self.activity {
+            activity.idle();
+        }
     }
 
     /// Wakes one more worker if one sleeps: there is work for it.
@@ -128,7 +142,7 @@ enum Trouble {
     /// As many threads as there are workers have been given up, and more would have to be.
     Exhausted,
     /// A thread could not be prepared.
-    Init(Option<usize>, InitError),
+    Init(Option<usize>, SharedError),
 }
 
 /// A number of workers, shared by any number of readers.
@@ -205,15 +219,22 @@ impl Pool {
     /// not be prepared is forgotten: another tries again.
     pub(crate) fn register(&self, reader: Arc<dyn Serve>) -> Registration {
         let mut state = self.shared.state.lock();
-        if matches!(state.trouble, Some(Trouble::Init(..))) {
-            self.shared.set_trouble(&mut state, None);
-        }
         let id = state.line.join(reader);
         self.shared.version.fetch_add(1, SeqCst);
+        self.shared.try_again(&mut state);
         start_missing(&self.shared, &mut state);
         drop(state);
         self.shared.wake_one();
         Registration(id)
+    }
+
+    /// Sees to it again that the workers run, for a reader that is registered.
+    pub(crate) fn revive(&self) {
+        let mut state = self.shared.state.lock();
+        self.shared.try_again(&mut state);
+        start_missing(&self.shared, &mut state);
+        drop(state);
+        self.shared.wake_one();
     }
 
     /// Takes a reader out of the registry; a worker inside its part finishes it.
@@ -234,13 +255,18 @@ impl Pool {
         self.shared.wake_one();
     }
 
+    /// Changes with who is a worker and who is served.
+    pub(crate) fn version(&self) -> usize {
+        self.shared.version.load(SeqCst)
+    }
+
     /// A moment for [`Serve::waiting_since`]; later calls give larger numbers.
     pub(crate) fn tick(&self) -> usize {
         self.shared.ticks.fetch_add(1, SeqCst)
     }
 
     /// The calling thread as one that does one piece of work, once it has been prepared.
-    pub(crate) fn hand(&self) -> Result<Hand<'_>, InitError> {
+    pub(crate) fn hand(&self) -> Result<Hand<'_>, SharedError> {
         let own = self.own_badge().is_some();
         match &self.shared.config.worker_init {
             Some(init) if !own => self.shared.guests.prepare(init)?,
@@ -267,14 +293,18 @@ impl Pool {
 
     /// Gives up workers that do not come back, and puts others in their places; which they were.
     ///
-    /// When there are too many such threads already, the pool serves nobody until one comes back.
-    /// The calling thread is never given up.
-    pub(crate) fn give_up_on(&self, stuck: &[Badge]) -> Vec<Badge> {
+    /// Who has moved on since it was seen is not given up, and neither is the calling thread. When
+    /// there are too many such threads already, the pool serves nobody until one comes back.
+    pub(crate) fn give_up_on(&self, stuck: &[&Sight]) -> Vec<Badge> {
         let own = self.own_badge();
         let mut threads = Vec::new();
         let mut given_up = Vec::new();
         let mut state = self.shared.state.lock();
-        for &badge in stuck.iter().filter(|badge| Some(**badge) != own) {
+        let stuck = stuck.iter().filter(|seen| seen.is_still_so());
+        for badge in stuck.map(|seen| seen.badge) {
+            if Some(badge) == own {
+                continue;
+            }
             if let Some(thread) = state.crew.disown(badge) {
                 threads.push(thread);
                 given_up.push(badge);
@@ -283,13 +313,16 @@ impl Pool {
                     .set_trouble(&mut state, Some(Trouble::Exhausted));
             }
         }
-        self.shared.version.fetch_add(1, SeqCst);
         if !self.shared.is_over(&state) {
             start_missing(&self.shared, &mut state);
         }
         self.shared.count(&state);
+        // After the counts: who reads this version sees these.
+        self.shared.version.fetch_add(1, SeqCst);
         let alarmed = self.shared.to_be_alarmed(&state);
         drop(state);
+        // Who has come back in this very moment may be on its way to sleep.
+        self.shared.work.notify_all();
         alarm(alarmed);
         given_up
     }
@@ -333,17 +366,22 @@ impl Drop for Pool {
         let grace = self.shared.config.shutdown_grace;
         let begun = Moment::now();
         while state.crew.running() > 0 {
-            let left = grace.saturating_sub(begun.elapsed());
-            let (guard, timed_out) = self
+            let left = grace.saturating_sub(begun.elapsed()).max(A_MOMENT);
+            let (guard, _) = self
                 .shared
                 .ended
                 .wait_timeout((&self.shared.state, state), left);
             state = guard;
-            if timed_out && state.crew.running() > 0 {
+            let (inside, passed) = (state.crew.busy(), begun.elapsed());
+            let (late, patience) = if inside > 0 {
+                (inside, grace)
+            } else {
+                (state.crew.running(), grace.saturating_add(OWN_BUSINESS))
+            };
+            if late > 0 && passed >= patience {
                 log::warn!(
-                    "workers still inside the dataset or batcher {grace:?} after the loader's \
-                     end: {}; they end when they return from it",
-                    state.crew.running()
+                    "workers still inside the dataset or batcher {patience:?} after the loader's \
+                     end: {late}; they end when they return from it"
                 );
                 return;
             }
@@ -397,9 +435,9 @@ impl Shared {
     }
 
     /// Sleeps until there may be work.
-    fn sleep(&self) {
+    fn sleep(&self, badge: Badge) {
         let mut state = self.state.lock();
-        while state.tokens == 0 && !self.is_over(&state) {
+        while state.tokens == 0 && state.crew.has(badge) && !self.is_over(&state) {
             state = self.work.wait(state);
         }
         if state.tokens > 0 {
@@ -414,14 +452,23 @@ impl Shared {
         state.closing || (self.config.lifetime == Lifetime::Readers && state.line.len() == 0)
     }
 
+    /// Forgets that a thread could not be prepared.
+    fn try_again(&self, state: &mut State) {
+        if matches!(state.trouble, Some(Trouble::Init(..))) {
+            self.set_trouble(state, None);
+        }
+    }
+
     fn set_trouble(&self, state: &mut State, trouble: Option<Trouble>) {
         self.troubled.store(trouble.is_some(), SeqCst);
         state.trouble = trouble;
+        self.version.fetch_add(1, SeqCst);
     }
 
-    /// The readers that are to be told of a trouble, outside the lock.
+    /// The readers that are to be woken, outside the lock: nobody can be served, or everybody has to
+    /// do its own work.
     fn to_be_alarmed(&self, state: &State) -> Vec<Arc<dyn Serve>> {
-        if self.troubled.load(SeqCst) {
+        if self.troubled.load(SeqCst) || state.crew.running() == 0 {
             state.line.all()
         } else {
             Vec::new()
@@ -512,7 +559,7 @@ impl Shared {
     }
 }
 
-/// Tells readers that there is trouble; a reader may have ended meanwhile, and be the user's to drop.
+/// Tells readers that there is trouble, or no worker; a reader may have ended meanwhile, and be the user's to drop.
 fn alarm(readers: Vec<Arc<dyn Serve>>) {
     for reader in readers {
         reader.alarm();
@@ -570,7 +617,7 @@ fn run(shared: &Arc<Shared>, me: &Me<'_>) {
         if shared.serve_one(me, &mut line) {
             shared.recant();
         } else {
-            shared.sleep();
+            shared.sleep(me.badge);
         }
     }
 }

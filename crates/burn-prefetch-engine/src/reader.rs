@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::desk::{Limits, PassConfig};
-use crate::error::{LoadError, Place, Stage};
+use crate::error::{LoadError, Place, SharedError, Stage};
 use crate::feed::Feed;
-use crate::init::InitError;
 use crate::job::Job;
 use crate::plan::EpochPlan;
 use crate::pool::{Pool, Registration, Serve, current_worker};
@@ -161,16 +160,30 @@ impl<S: Source> Reader<S> {
         }
     }
 
+    /// Goes on with a pass that began before this was its turn: whatever has become of the workers
+    /// since, they are tried again.
+    pub fn take_up(&self) {
+        if self.registration.is_some() {
+            self.pool.revive();
+        }
+    }
+
+    /// Lets nothing follow this pass, whatever was configured.
+    pub fn let_nothing_follow(&mut self) {
+        self.config.warm_next = false;
+        self.next = None;
+    }
+
     /// Waits, or works, until a batch is at hand; an error is no batch's own.
     fn fetch(&mut self) -> Result<(), LoadError> {
         loop {
+            let version = self.pool.version();
             if let Some(trouble) = self.trouble() {
                 return Err(trouble);
             }
             self.feed.take_ready(&mut self.at_hand);
             if !self.at_hand.is_empty() {
-                self.waiting_since = None;
-                self.watch.end();
+                self.wait_no_more();
                 return Ok(());
             }
             if self.watch.is_over() {
@@ -182,7 +195,7 @@ impl<S: Source> Reader<S> {
             self.freed = 0;
             self.pool.wake_one();
             if !self.feed.comes_soon() {
-                self.wait();
+                self.wait(version);
             }
         }
     }
@@ -198,27 +211,37 @@ impl<S: Source> Reader<S> {
         }
     }
 
-    fn wait(&mut self) {
+    /// Sleeps, unless the pool is not what it was at that `version`.
+    fn wait(&mut self, version: usize) {
         self.watch.begin(&self.pool);
         let pause = self.watch.pause();
         let pool = &self.pool;
         let since = *self.waiting_since.get_or_insert_with(|| pool.tick());
-        let in_time = self.feed.wait(since, pause, || pool.is_troubled());
+        let in_time = self.feed.wait(since, pause, || pool.version() != version);
         if !in_time {
             self.watch.look(&self.pool);
         }
+    }
+
+    fn wait_no_more(&mut self) {
+        if self.waiting_since.take().is_some() {
+            self.feed.waits_no_more();
+        }
+        self.watch.end();
     }
 
     fn trouble(&self) -> Option<LoadError> {
         self.pool.trouble(|stage, worker| self.place(stage, worker))
     }
 
-    fn unprepared(&self, source: InitError) -> LoadError {
+    fn unprepared(&self, source: SharedError) -> LoadError {
         let at = self.place(Stage::Start, None);
         LoadError::Init { at, source }
     }
 
     fn give_up(&mut self) -> LoadError {
+        // First of all: who takes the place of a stuck worker begins nothing of this pass.
+        self.feed.close();
         LoadError::Timeout {
             at: self.place(Stage::Wait, None),
             after: self.watch.limit(),
@@ -307,10 +330,12 @@ impl<S: Source> Iterator for Reader<S> {
         self.items_returned += self.feed.plan().real_items(number);
         self.feed.returned_one(self.turn);
         self.warm_next();
-        if self.turn == self.feed.turns() {
-            self.end();
-        } else {
+        let is_last = self.turn == self.feed.turns();
+        if !is_last || self.next.is_some() {
             self.invite();
+        }
+        if is_last {
+            self.end();
         }
         Some(Ok(batch))
     }

@@ -82,9 +82,9 @@ impl Watch {
         if let Some(limit) = self.patience.timeout {
             let stuck = self.stalled(limit);
             let suspects = stuck.filter(|seen| seen.activity.is_suspect(seen.call));
-            let badges: Vec<_> = suspects.map(|seen| seen.badge).collect();
-            if !badges.is_empty() {
-                pool.give_up_on(&badges);
+            let suspects: Vec<_> = suspects.collect();
+            if !suspects.is_empty() {
+                pool.give_up_on(&suspects);
             }
         }
     }
@@ -103,7 +103,7 @@ impl Watch {
     pub(crate) fn give_up(&mut self, pool: &Pool) -> CrewReport {
         self.seen = pool.look(Moment::now(), self.pass);
         let limit = self.limit();
-        let stuck: Vec<_> = self.stalled(limit).map(|seen| seen.badge).collect();
+        let stuck: Vec<_> = self.stalled(limit).collect();
         let disowned_before = pool.disowned();
         let gone = pool.give_up_on(&stuck);
         for seen in self.stalled(Duration::ZERO) {

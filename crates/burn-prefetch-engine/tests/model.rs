@@ -255,6 +255,30 @@ fn a_stuck_worker_is_replaced_and_ends_when_it_comes_back() {
 }
 
 #[test]
+fn others_are_served_by_who_takes_the_place_of_a_stuck_worker() {
+    check(|| {
+        let gate = Arc::new(Gate::default());
+        let stuck = Arc::clone(&gate);
+        let source = Numbers::fetching(move |_| {
+            stuck.pass();
+            Ok(())
+        });
+        let loader = Loader::new(source, 1, (1, 1)).ahead(1).timeout(TIMEOUT);
+        let other = patient(&loader).over(Numbers::new());
+        let waiting = spawn(move || assert!(other.iter().next().is_some()));
+        let outcome = loader.iter().next().unwrap();
+        assert!(matches!(outcome, Err(LoadError::Timeout { .. })));
+        assert_eq!(loader.pool.live(), 1);
+        if loader.pool.disowned() == 0 {
+            gate.open();
+        }
+        waiting.join().unwrap();
+        gate.open();
+        all_came_back(&loader);
+    });
+}
+
+#[test]
 fn no_more_threads_are_given_up_than_there_are_workers() {
     check(|| {
         let gate = Arc::new(Gate::default());
@@ -317,7 +341,6 @@ fn a_reader_that_asks_comes_before_the_queue_of_another() {
         let busy = Loader::new(
             Numbers::fetching(move |_| {
                 counted.fetch_add(1, SeqCst);
-                yield_now();
                 Ok(())
             }),
             1,
@@ -374,10 +397,11 @@ fn a_resumed_pass_returns_what_was_missing_and_then_the_rest() {
 #[test]
 fn a_warm_epoch_is_whole_and_within_the_window() {
     check(|| {
-        let begun = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&begun);
+        let begun = Arc::new((Mutex::new(0), Condvar::new()));
+        let count = Arc::clone(&begun);
         let source = Numbers::fetching(move |_| {
-            counted.fetch_add(1, SeqCst);
+            *count.0.lock().unwrap() += 1;
+            count.1.notify_one();
             Ok(())
         });
         let loader = Loader::new(source, 2, (3, 1)).ahead(2).warm();
@@ -386,15 +410,22 @@ fn a_warm_epoch_is_whole_and_within_the_window() {
             for batch in 0..3 {
                 let asked = 3 * epoch + batch + 1;
                 assert_eq!(pass.next().unwrap().unwrap(), [batch]);
-                assert!(begun.load(SeqCst) <= asked + 2);
+                assert!(*begun.0.lock().unwrap() <= asked + 2);
             }
             assert!(pass.next().is_none());
+            // As many as may be, and nobody has asked for them.
+            let all = begun.0.lock().unwrap();
+            let full = |all: &mut usize| *all < 3 * (epoch + 1) + 2;
+            drop(begun.1.wait_while(all, full).unwrap());
             let next = pass.take_next().unwrap();
             assert_eq!(next.epoch(), epoch + 1);
             pass = next;
         }
-        // The third is never read.
+        // The third is never read, and nothing of it stays.
         drop(pass);
+        while Arc::strong_count(&loader.source) > 1 {
+            yield_now();
+        }
         drained(&loader);
     });
 }
@@ -425,13 +456,15 @@ fn an_iterator_run_ahead_is_whole_and_ends_early() {
             let items: Vec<_> = ahead.map(Result::unwrap).collect();
             assert_eq!(items, [0, 1, 2]);
         }
-        let (kept, ended) = channel::<()>();
-        let ahead = background.run((0, 1), move |outlet| {
-            let _kept = kept;
-            outlet.put_all(|| Some(7));
+        let (begins, begun) = channel();
+        let mut ahead = background.run((0, 1), move |outlet| {
+            outlet.put_all(|| begins.send(()).ok());
         });
-        assert_eq!(ahead.take(2).count(), 2);
+        assert!(ahead.next().is_some());
+        // The first, and without being asked for the second.
+        assert!(begun.recv().is_ok() && begun.recv().is_ok());
+        drop(ahead);
         // The thread lets go of what it had.
-        assert!(ended.recv().is_err());
+        assert!(begun.into_iter().count() <= 1);
     });
 }

@@ -11,7 +11,7 @@ use burn_prefetch_engine::{BoxError, Order, Plan, WorkerInit};
 use crate::burn::{Batcher, DataLoader, Dataset, Device};
 use crate::config_error::ConfigError;
 use crate::loader::PrefetchDataLoader;
-use crate::settings::Settings;
+use crate::settings::{Settings, StallWarning};
 use crate::source::{DatasetSource, Fetch};
 use crate::workers::Workers;
 
@@ -159,8 +159,10 @@ where
     /// (default: 30 s; `None` for no warning). One for each such item, with the index.
     #[must_use]
     pub fn stall_warning(self, limit: impl Into<Option<Duration>>) -> Self {
-        let limit = limit.into();
-        self.with(|settings| settings.stall_warning = limit)
+        let warning = limit
+            .into()
+            .map_or(StallWarning::Never, StallWarning::After);
+        self.with(|settings| settings.stall_warning = Some(warning))
     }
 
     /// How long dropping the last loader waits for workers inside the dataset or batcher (default:
@@ -271,6 +273,7 @@ where
             } else {
                 Fetch::Each
             },
+            costs: Arc::default(),
             error: PhantomData,
         });
         Ok(PrefetchDataLoader::new(Arc::new(supply), plan, settings))

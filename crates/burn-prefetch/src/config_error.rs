@@ -49,7 +49,8 @@ pub enum ConfigError {
     /// A limit on a wait that never happens.
     #[error(
         "timeout is {timeout:?} with 0 workers, but then get runs inside next() and nobody is \
-         there to stop waiting for it: use num_workers(1) or more, or leave it out"
+         there to stop waiting for it: use num_workers(1) or more, or Workers that have some, or \
+         leave it out"
     )]
     TimeoutWithoutWorkers {
         /// The value.
@@ -64,13 +65,14 @@ pub enum ConfigError {
     /// Nobody is there to begin the next epoch.
     #[error(
         "warm_next_epoch is true with 0 workers, but then batches are made inside next(): use \
-         num_workers(1) or more, or leave it out"
+         num_workers(1) or more, or Workers that have some, or leave it out"
     )]
     WarmWithoutWorkers,
     /// The threads that would begin the next epoch have ended.
     #[error(
         "warm_next_epoch is true with persistent_workers(false), but then the workers end with \
-         the epoch: use persistent_workers(true), or leave one of the two out"
+         the epoch: use persistent_workers(true), or Workers that persist, or leave one of the two \
+         out"
     )]
     WarmWithoutPersistence,
     /// A batch that is fetched in no part.

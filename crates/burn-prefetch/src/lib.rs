@@ -16,8 +16,8 @@ mod workers;
 
 pub use builder::DataLoaderBuilder;
 pub use burn_prefetch_engine::{
-    BoxError, ContextRng, CrewReport, Doing, FetchContext, ItemRng, LoadError, Place, Stage,
-    WorkerReport, context, rng, rng_at,
+    BoxError, ContextRng, CrewReport, Doing, FetchContext, ItemRng, LoadError, Place, SharedError,
+    Stage, WorkerReport, context, rng, rng_at,
 };
 pub use config_error::ConfigError;
 pub use effective::{EffectiveConfig, Ignored, WindowConfig};

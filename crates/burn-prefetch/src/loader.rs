@@ -103,13 +103,22 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     /// What `iter()` gives, as an iterator that owns all it needs and may go to another thread.
     #[must_use]
     pub fn iter_owned(&self) -> PrefetchIterator<'static, O> {
-        self.pass_alone(self.count_epoch())
+        PrefetchIterator::new(self.next_pass(), Arc::downgrade(&self.warm))
     }
 
     /// The loader as its next pass; the workers stay until that ends.
     #[must_use]
     pub fn into_iter_owned(self) -> PrefetchIterator<'static, O> {
-        self.iter_owned()
+        let mut pass = self.next_pass();
+        pass.let_nothing_follow();
+        PrefetchIterator::new(pass, Weak::new())
+    }
+
+    /// The pass over the next epoch, which may have begun already.
+    fn next_pass(&self) -> Box<dyn Pass<O>> {
+        let epoch = self.count_epoch();
+        self.take_warm(epoch)
+            .unwrap_or_else(|| self.supply.start(&self.workers.0, self.pass(epoch)))
     }
 
     /// A pass that nothing follows.
@@ -142,7 +151,9 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         let mut warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
         let pass = warm.take();
         drop(warm);
-        pass.filter(|pass| pass.epoch() == epoch)
+        let pass = pass.filter(|pass| pass.epoch() == epoch)?;
+        pass.take_up();
+        Some(pass)
     }
 
     /// What is in force, and what was ignored and why.
@@ -216,11 +227,7 @@ impl<O> fmt::Debug for PrefetchDataLoader<O> {
 
 impl<O: Send + 'static> DataLoader<O> for PrefetchDataLoader<O> {
     fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<O> + 'a> {
-        let epoch = self.count_epoch();
-        let pass = self
-            .take_warm(epoch)
-            .unwrap_or_else(|| self.supply.start(&self.workers.0, self.pass(epoch)));
-        Box::new(PrefetchIterator::new(pass, Arc::downgrade(&self.warm)))
+        Box::new(self.iter_owned())
     }
 
     /// What a pass yields: with `drop_last`, without the items left out.

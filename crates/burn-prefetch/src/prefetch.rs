@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 
 use burn_prefetch_engine::{Background, LoadError, RunAhead};
 
@@ -15,6 +16,7 @@ const PREFETCH: usize = 2;
 ///
 /// For loaders that make their batches inside `next()`, and for streams that have no index. The
 /// order stays as it is; there are never more batches alive than [`prefetch`](Self::prefetch) says.
+/// Where no thread can be started, the pass is one error that says so.
 ///
 /// ```
 /// use burn_prefetch::Prefetch;
@@ -120,13 +122,18 @@ impl<O: Send + 'static> DataLoader<O> for Prefetched<O> {
     fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<O> + 'a> {
         let inner = Arc::clone(&self.inner);
         let pass = self.passes.fetch_add(1, Ordering::Relaxed);
+        let (begins, begun) = channel::<()>();
         let ahead = self.threads.run((pass, self.prefetch), move |outlet| {
             let mut batches = inner.iter();
+            drop(begins);
             outlet.put_all(|| {
                 let batch = batches.next()?;
                 Some((batch, batches.progress()))
             });
         });
+        // The inner loader counts its epochs in the order of these calls, whichever thread is faster.
+        // There is an end also where there is no thread, or a panic: then it was dropped unused.
+        let _ = begun.recv();
         let items = Some("items".to_owned());
         Box::new(PrefetchedPass {
             ahead,

@@ -18,6 +18,13 @@ const STALL_WARNING: Duration = Duration::from_secs(30);
 /// More parts than this is a slip of the keyboard: it exceeds any useful batch size.
 const MOST_PARTS: usize = 65_536;
 
+/// When a worker that stalls is worth a line in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StallWarning {
+    After(Duration),
+    Never,
+}
+
 /// The builder's settings, as given; they travel whole.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -31,7 +38,7 @@ pub(crate) struct Settings {
     pub(crate) prefetch_factor: Option<usize>,
     pub(crate) prefetch: Option<usize>,
     pub(crate) timeout: Option<Duration>,
-    pub(crate) stall_warning: Option<Duration>,
+    pub(crate) stall_warning: Option<StallWarning>,
     pub(crate) in_order: Option<bool>,
     pub(crate) warm_next_epoch: bool,
     pub(crate) drop_last: bool,
@@ -53,7 +60,7 @@ impl Default for Settings {
             prefetch_factor: None,
             prefetch: None,
             timeout: None,
-            stall_warning: Some(STALL_WARNING),
+            stall_warning: None,
             in_order: None,
             warm_next_epoch: false,
             drop_last: false,
@@ -93,7 +100,7 @@ impl Settings {
     }
 
     fn check_waiting(&self) -> Result<(), ConfigError> {
-        if self.stall_warning == Some(Duration::ZERO) {
+        if self.stall_warning == Some(StallWarning::After(Duration::ZERO)) {
             return Err(ConfigError::StallWarningZero);
         }
         match self.timeout {
@@ -138,7 +145,7 @@ impl Settings {
             },
             patience: Patience {
                 timeout: self.timeout,
-                stall_warning: self.stall_warning,
+                stall_warning: self.stall_warning(),
             },
             warm_next: self.warm_next_epoch,
         }
@@ -199,6 +206,14 @@ impl Settings {
         }
     }
 
+    fn stall_warning(&self) -> Option<Duration> {
+        match self.stall_warning {
+            Some(StallWarning::After(limit)) => Some(limit),
+            Some(StallWarning::Never) => None,
+            None => Some(STALL_WARNING),
+        }
+    }
+
     fn persistent_workers(&self) -> bool {
         match &self.workers {
             Some(workers) => workers.0.config().lifetime == Lifetime::Pool,
@@ -241,6 +256,10 @@ impl Settings {
             note("persistent_workers", persistent, threadless.clone());
             let grace = crew.shutdown_grace.map(|grace| format!("{grace:?}"));
             note("shutdown_grace", grace, threadless);
+            let unwatched = "with 0 workers get runs inside next()".to_owned();
+            let stall = self.stall_warning.map(|_| self.stall_warning());
+            let stall = stall.map(|limit| limit.map_or("None".to_owned(), |it| format!("{it:?}")));
+            note("stall_warning", stall, unwatched);
             let one_by_one = "with 0 workers batches are made one after the other".to_owned();
             let in_order = self.in_order.filter(|in_order| !in_order);
             note("in_order", in_order.map(|on| on.to_string()), one_by_one);

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use burn_prefetch_engine::{
-    BoxError, EpochPlan, FetchError, Job, LoadError, Part, Pieces, Pool, Reader, ReaderConfig,
-    Source,
+    BoxError, CostMemory, EpochPlan, FetchError, Job, LoadError, Part, Pieces, Pool, Reader,
+    ReaderConfig, Source,
 };
 
 use crate::burn::{Batcher, Dataset, Device};
@@ -18,6 +18,10 @@ pub(crate) trait Pass<O>: Iterator<Item = Result<O, LoadError>> + Send {
     fn epoch(&self) -> usize;
     /// The pass over the next epoch, if it has begun and this one is complete.
     fn take_next(&mut self) -> Option<Box<dyn Pass<O>>>;
+    /// Goes on with a pass that began before its `iter()`.
+    fn take_up(&self);
+    /// Lets no next epoch begin.
+    fn let_nothing_follow(&mut self);
 }
 
 impl<S: Source> Pass<S::Batch> for Reader<S> {
@@ -32,6 +36,14 @@ impl<S: Source> Pass<S::Batch> for Reader<S> {
     fn take_next(&mut self) -> Option<Box<dyn Pass<S::Batch>>> {
         let next = Reader::take_next(self)?;
         Some(Box::new(next))
+    }
+
+    fn take_up(&self) {
+        Reader::take_up(self);
+    }
+
+    fn let_nothing_follow(&mut self) {
+        Reader::let_nothing_follow(self);
     }
 }
 
@@ -64,6 +76,8 @@ pub(crate) struct DatasetSource<D, I, E, O> {
     pub(crate) batcher: Arc<dyn Batcher<I, O>>,
     pub(crate) device: Device,
     pub(crate) fetch: Fetch,
+    /// What items and batches cost, whichever copy found out.
+    pub(crate) costs: Arc<CostMemory>,
     pub(crate) error: PhantomData<fn() -> E>,
 }
 
@@ -80,6 +94,7 @@ where
             source: Arc::clone(self),
             plan,
             seed,
+            costs: Arc::clone(&self.costs),
         };
         Box::new(Reader::new(Arc::clone(pool), job, reader))
     }
@@ -90,6 +105,7 @@ where
             batcher: Arc::clone(&self.batcher),
             device,
             fetch: self.fetch,
+            costs: Arc::clone(&self.costs),
             error: PhantomData,
         }))
     }

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use burn::tensor::{Element, TensorData};
 
-use crate::batch::CifarBatch;
+use crate::batch::PictureBatch;
 
 /// FNV-1a over 32-bit words: another order, another bit or another batch size gives another sum.
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +14,7 @@ impl Checksum {
         Self(0xCBF2_9CE4_8422_2325)
     }
 
-    pub(crate) fn add(&mut self, batch: &CifarBatch) -> anyhow::Result<()> {
+    pub(crate) fn add(&mut self, batch: &PictureBatch) -> anyhow::Result<()> {
         self.word(u64::try_from(batch.len()).context("a batch has too many items")?);
         self.floats(&batch.images.to_data())?;
         let targets = batch.targets.to_data_as::<i64>();

@@ -135,6 +135,11 @@ impl Gauge {
         self.lock().peak
     }
 
+    /// Bytes of items and batches alive now.
+    pub(crate) fn bytes(&self) -> usize {
+        self.lock().bytes()
+    }
+
     /// Batches alive now.
     pub(crate) fn alive(&self) -> usize {
         self.lock().alive(self.batch_size)

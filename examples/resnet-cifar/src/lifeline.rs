@@ -3,19 +3,26 @@
 //! The parent holds one end of a pipe and never writes; however it ends, the system closes that
 //! end, and the child reads the end of its standard input.
 
+use std::fs;
 use std::io;
+use std::path::PathBuf;
 use std::process::{self, Child, Command, Output, Stdio};
 use std::thread;
 
 use anyhow::Context as _;
 
-/// Ends this process as soon as its standard input ends.
-pub(crate) fn hold() -> anyhow::Result<()> {
+/// Ends this process as soon as its standard input ends, and removes the folder that the parent
+/// would have removed.
+pub(crate) fn hold(left_behind: Option<PathBuf>) -> anyhow::Result<()> {
     thread::Builder::new()
         .name("lifeline".to_owned())
         .spawn(|| {
             // An input that cannot be read tells nothing of the parent: it counts as gone.
             let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            if let Some(folder) = left_behind {
+                // Perhaps the parent was still able to.
+                let _ = fs::remove_dir_all(folder);
+            }
             process::exit(1)
         })
         .context("cannot start the thread that watches standard input")?;

@@ -7,8 +7,8 @@ use burn::data::dataloader::DataLoader;
 use burn::tensor::Device;
 use burn_prefetch::EffectiveConfig;
 
-use crate::batch::{CifarBatch, CifarBatcher, CifarDataset};
-use crate::cli::{LoaderArgs, LoaderKind, Setup};
+use crate::batch::{PictureBatch, PictureBatcher, PictureDataset};
+use crate::cli::{LoaderArgs, LoaderKind, Setup, Workload};
 use crate::data::Pictures;
 use crate::gauge::Gauge;
 
@@ -19,6 +19,10 @@ pub(crate) struct Feed<'a> {
     pub(crate) pictures: &'a Arc<Pictures>,
     pub(crate) gauge: &'a Arc<Gauge>,
     pub(crate) device: &'a Device,
+    pub(crate) workload: Workload,
+    /// The epoch that the training starts with, from 0 (burn-prefetch only: Burn's loader cannot
+    /// be told).
+    pub(crate) epoch: usize,
 }
 
 impl Feed<'_> {
@@ -26,7 +30,7 @@ impl Feed<'_> {
     pub(crate) fn training(
         &self,
         args: &LoaderArgs,
-    ) -> anyhow::Result<Arc<dyn DataLoader<CifarBatch>>> {
+    ) -> anyhow::Result<Arc<dyn DataLoader<PictureBatch>>> {
         match args.loader {
             LoaderKind::Burn => Ok(self.burns()),
             LoaderKind::Prefetch => self.ours(args),
@@ -34,7 +38,7 @@ impl Feed<'_> {
     }
 
     /// In order and as they are, for testing.
-    pub(crate) fn testing(&self) -> anyhow::Result<Arc<dyn DataLoader<CifarBatch>>> {
+    pub(crate) fn testing(&self) -> anyhow::Result<Arc<dyn DataLoader<PictureBatch>>> {
         let loader = burn_prefetch::DataLoaderBuilder::new(self.batcher())
             .batch_size(self.setup.batch_size.get())
             .num_workers(usize::from(self.setup.workers))
@@ -43,7 +47,7 @@ impl Feed<'_> {
         Ok(Arc::new(loader))
     }
 
-    fn burns(&self) -> Arc<dyn DataLoader<CifarBatch>> {
+    fn burns(&self) -> Arc<dyn DataLoader<PictureBatch>> {
         burn::data::dataloader::DataLoaderBuilder::new(self.batcher())
             .batch_size(self.setup.batch_size.get())
             .shuffle(self.setup.seed)
@@ -52,11 +56,12 @@ impl Feed<'_> {
             .build(self.dataset(true))
     }
 
-    fn ours(&self, args: &LoaderArgs) -> anyhow::Result<Arc<dyn DataLoader<CifarBatch>>> {
+    fn ours(&self, args: &LoaderArgs) -> anyhow::Result<Arc<dyn DataLoader<PictureBatch>>> {
         let mut builder = burn_prefetch::DataLoaderBuilder::new(self.batcher())
             .batch_size(self.setup.batch_size.get())
             .shuffle(self.setup.seed)
             .num_workers(usize::from(self.setup.workers))
+            .start_epoch(self.epoch)
             .set_device(self.device.clone());
         if let Some(factor) = args.prefetch_factor {
             builder = builder.prefetch_factor(factor);
@@ -69,17 +74,19 @@ impl Feed<'_> {
         Ok(Arc::new(loader))
     }
 
-    fn batcher(&self) -> CifarBatcher {
-        CifarBatcher {
+    fn batcher(&self) -> PictureBatcher {
+        PictureBatcher {
             norm: self.pictures.norm,
+            side: self.pictures.side,
             gauge: Arc::clone(self.gauge),
         }
     }
 
-    fn dataset(&self, augmented: bool) -> CifarDataset {
-        CifarDataset {
+    fn dataset(&self, augmented: bool) -> PictureDataset {
+        PictureDataset {
             pictures: Arc::clone(self.pictures),
             augmented,
+            workload: self.workload,
             gauge: Arc::clone(self.gauge),
         }
     }
@@ -117,6 +124,12 @@ pub(crate) fn bound(args: &LoaderArgs, workers: u16) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
+    use crate::checksum::Checksum;
+    use crate::cli::Cli;
+    use crate::data::{Owner, Request, Split};
+
     use super::*;
 
     fn bound_of(
@@ -149,5 +162,41 @@ mod tests {
     fn without_workers_one_batch_exists_at_a_time() {
         assert_eq!(bound_of(Some(2), None, 0), Some(1));
         assert_eq!(bound_of(None, Some(5), 0), Some(1));
+    }
+
+    /// The checksum of the first pass of a loader that begins with this epoch, and of the second.
+    fn two_passes(kind: LoaderKind, epoch: usize) -> [String; 2] {
+        let cli = Cli::parse_from(["resnet-cifar", "--images", "96", "--batch-size", "32"]);
+        let setup = &cli.compare.run.setup;
+        let request = Request {
+            setup,
+            workload: Workload::Memory,
+            owner: Owner::User,
+        };
+        let feed = Feed {
+            setup,
+            pictures: &request.load(Split::Train).unwrap(),
+            gauge: &Gauge::new(32),
+            device: &Device::flex(),
+            workload: Workload::Memory,
+            epoch,
+        };
+        let loader = feed.training(&LoaderArgs::plain(kind)).unwrap();
+        // As burn-train does, which never reads the loader that it was given.
+        let loader = loader.to_device(&Device::flex());
+        [(); 2].map(|()| {
+            let mut sum = Checksum::new();
+            for batch in loader.iter() {
+                sum.add(&batch.unwrap()).unwrap();
+            }
+            sum.hex()
+        })
+    }
+
+    #[test]
+    fn a_training_that_goes_on_sees_the_batches_that_it_would_have_seen() {
+        let [first, second] = two_passes(LoaderKind::Prefetch, 0);
+        assert_ne!(first, second);
+        assert_eq!(two_passes(LoaderKind::Prefetch, 1)[0], second);
     }
 }

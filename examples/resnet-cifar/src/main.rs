@@ -1,24 +1,31 @@
-//! The reference trainer of burn-prefetch: a small residual network on CIFAR, measured beside
-//! Burn's own loader.
+//! The reference trainer of burn-prefetch: a residual network on pictures, measured beside Burn's
+//! own loader.
 
+mod allocator;
 mod augment;
 mod batch;
 mod checksum;
 mod cli;
 mod compare;
 mod data;
+mod destination;
+mod device;
+mod extra;
 mod gauge;
+mod interrupt;
 mod lifeline;
 mod loader;
 mod memory;
 mod meter;
 mod model;
 mod number;
+mod pause;
 mod progress;
+mod quiet;
 mod report;
 mod run;
 mod step;
-mod table;
+mod timeline;
 mod train;
 
 use std::io::{self, Write as _};
@@ -27,6 +34,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use cli::{Cli, Command};
+use interrupt::Interrupted;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -36,10 +44,17 @@ fn main() -> ExitCode {
         Some(Command::Train(args)) => train::train(&args),
         Some(Command::Contender(args)) => run::contender(&args),
     };
+    if done.is_err() {
+        interrupt::wait_if_begun();
+    }
     match done {
         Ok(()) => ExitCode::SUCCESS,
+        // With stderr gone there is nobody left to tell; the exit code still says it.
+        Err(error) if error.is::<Interrupted>() => {
+            let _ = writeln!(io::stderr().lock(), "{error}");
+            ExitCode::from(interrupt::EXIT_CODE)
+        }
         Err(error) => {
-            // With stderr gone there is nobody left to tell; the exit code still says it.
             let _ = writeln!(io::stderr().lock(), "error: {error:#}");
             ExitCode::FAILURE
         }

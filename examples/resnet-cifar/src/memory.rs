@@ -27,6 +27,11 @@ impl Baseline {
     }
 }
 
+/// Bytes that are resident now; `None` where the system does not say.
+pub(crate) fn resident() -> Option<usize> {
+    status("VmRSS:")
+}
+
 fn restart_peak() -> Option<()> {
     fs::write("/proc/self/clear_refs", "5").ok()
 }

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
 /// One step: how many images, how long the data took, how long all of it took.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
@@ -10,18 +13,64 @@ pub(crate) struct Sample {
     pub(crate) total: Duration,
 }
 
+/// How long `next()` took, over many steps: nanoseconds and how often, in rising order, exact to
+/// one part in a thousand.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Waits(pub(crate) Vec<(u64, u64)>);
+
+impl Waits {
+    pub(crate) fn of(samples: &[Sample]) -> Self {
+        let waits = samples.iter().map(|sample| sample.waited.as_nanos());
+        let waits = waits.map(|wait| (u64::try_from(wait).unwrap_or(u64::MAX), 1));
+        Self(Vec::new()).and(waits)
+    }
+
+    /// These and others.
+    #[must_use]
+    pub(crate) fn with(&self, others: &Self) -> Self {
+        self.and(others.0.iter().copied())
+    }
+
+    fn and(&self, others: impl Iterator<Item = (u64, u64)>) -> Self {
+        let mut all = histogram();
+        for (wait, count) in self.0.iter().copied().chain(others) {
+            all.saturating_record_n(wait, count);
+        }
+        let recorded = all.iter_recorded();
+        let buckets = recorded.map(|step| (step.value_iterated_to(), step.count_at_value()));
+        Self(buckets.collect())
+    }
+
+    /// The wait that this share of all waits does not exceed.
+    pub(crate) fn quantile(&self, share: f64) -> Duration {
+        let mut all = histogram();
+        for &(wait, count) in &self.0 {
+            all.saturating_record_n(wait, count);
+        }
+        Duration::from_nanos(all.value_at_quantile(share))
+    }
+}
+
+/// A nanosecond to more than a minute, three digits.
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 1 << 37, 3).expect("the bounds are in order and 3 digits are few")
+}
+
 /// The median over the steps of images a second.
 pub(crate) fn images_per_second(samples: &[Sample]) -> f64 {
-    let mut rates: Vec<f64> = samples
-        .iter()
-        .map(|sample| rate(sample.images, sample.total))
-        .collect();
-    rates.sort_by(f64::total_cmp);
-    let middle = rates.len() / 2;
-    match rates.len() {
-        0 => 0.0,
-        length if length % 2 == 1 => rates[middle],
-        _ => f64::midpoint(rates[middle - 1], rates[middle]),
+    let rates = samples.iter();
+    median(rates.map(|sample| rate(sample.images, sample.total))).unwrap_or(0.0)
+}
+
+/// The middle one, or the mean of the middle two; `None` of nothing.
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        length if length % 2 == 1 => Some(values[middle]),
+        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
     }
 }
 
@@ -67,6 +116,26 @@ mod tests {
     fn the_median_ignores_one_slow_step() {
         assert!((images_per_second(&samples(&[2, 100, 2])) - 5.0).abs() < 1e-9);
         assert!((images_per_second(&samples(&[1, 2])) - 7.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn quantiles_are_exact_to_one_in_a_thousand_and_survive_json_and_merging() {
+        let wait = |ms| Sample {
+            images: 1,
+            waited: Duration::from_millis(ms),
+            total: Duration::ZERO,
+        };
+        let low: Vec<Sample> = (1..=50).map(wait).collect();
+        let high: Vec<Sample> = (51..=100).map(wait).collect();
+        let merged = Waits::of(&high).with(&Waits::of(&low));
+        let json = serde_json::to_string(&merged).unwrap();
+        let read: Waits = serde_json::from_str(&json).unwrap();
+        assert_eq!(read, merged);
+        for (share, ms) in [(0.5, 50.0), (0.95, 95.0), (0.99, 99.0)] {
+            let found = read.quantile(share).as_secs_f64() * 1e3;
+            assert!((found / ms - 1.0).abs() < 2e-3, "{share}: {found} ms");
+        }
+        assert_eq!(Waits::default().quantile(0.5), Duration::ZERO);
     }
 
     #[test]

@@ -1,30 +1,34 @@
-//! One contender: its loader, its steps, its figures.
+//! One run of a contender: its loader, its steps, its figures.
 
 use std::io::{self, Write as _};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use burn::data::dataloader::{DataLoader, DataLoaderIterator};
 use burn::tensor::Device;
+use cpu_time::ProcessTime;
 use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
 
-use crate::batch::CifarBatch;
+use crate::allocator;
+use crate::batch::PictureBatch;
 use crate::checksum::Checksum;
-use crate::cli::{ContenderArgs, LoaderArgs, LoaderKind, RunArgs};
-use crate::data::{self, Pictures, Split};
+use crate::cli::{Allocator, ContenderArgs, LoaderArgs, LoaderKind, RunArgs, Workload};
+use crate::data::{Drawn, Owner, Pictures, Request, Split};
 use crate::gauge::Gauge;
 use crate::lifeline;
 use crate::loader::{self, Feed};
 use crate::memory::Baseline;
-use crate::meter::{self, Sample};
+use crate::meter::{self, Sample, Waits};
 use crate::progress;
 use crate::step::{Step, Trainer};
+use crate::timeline::{Moment, Timeline};
 
-/// One row of the table, one object of the JSON file.
+/// The figures of one run, or of several put together: what a row of the table is made from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Row {
-    /// What the row is called, unique within a table.
+pub(crate) struct Run {
+    /// What it is called, unique within a table.
     pub(crate) name: String,
     pub(crate) loader: LoaderKind,
     pub(crate) workers: u16,
@@ -34,10 +38,12 @@ pub(crate) struct Row {
     pub(crate) bound: Option<usize>,
     /// Steps that were run, the warm-up among them.
     pub(crate) steps: u32,
-    /// Steps at the start that no rate and no share counts.
+    /// Steps at the start that no rate, no share and no wait counts.
     pub(crate) warm_up_steps: u32,
     /// The data's name; drawn data says so.
     pub(crate) data: String,
+    pub(crate) workload: Workload,
+    pub(crate) allocator: Allocator,
     pub(crate) model: String,
     /// The wait that replaced the training step; null where the network was trained.
     pub(crate) step_ms: Option<u64>,
@@ -45,12 +51,17 @@ pub(crate) struct Row {
     pub(crate) images_per_second: f64,
     /// The share of time in which the training thread had no batch, 0 to 1.
     pub(crate) wait_share: f64,
+    /// CPU time of the whole process for 1,000 batches, seconds.
+    pub(crate) cpu_seconds_per_1000_batches: f64,
+    /// How long `next()` took.
+    pub(crate) waits: Waits,
     pub(crate) peak_batches_alive: usize,
     /// Bytes.
     pub(crate) peak_batch_bytes: usize,
     /// Bytes above the most that a training without any loader held before; null where the system
     /// keeps no peak that can start anew.
     pub(crate) peak_rss_above_baseline: Option<usize>,
+    pub(crate) timeline: Vec<Moment>,
     /// The mean of the last five losses; null where the step is simulated.
     pub(crate) final_loss: Option<f32>,
     /// Every step's loss.
@@ -67,65 +78,93 @@ struct Course {
     checksum: Checksum,
     /// When the last step ended: what passes until the next batch is waiting.
     since: Instant,
+    /// Steps that no figure counts.
+    warm_up: usize,
+    /// Set when these are over.
+    cpu_since: Option<ProcessTime>,
 }
 
-/// Runs one contender in this process and prints its row as one JSON object.
+/// Runs one contender in this process and prints its figures as one JSON object.
 pub(crate) fn contender(args: &ContenderArgs) -> anyhow::Result<()> {
+    args.run.check()?;
     args.loader.check()?;
+    let owner = if args.drawn {
+        Owner::Drawn
+    } else {
+        Owner::User
+    };
     if args.with_parent {
-        lifeline::hold()?;
+        lifeline::hold(
+            args.drawn
+                .then(|| Drawn::left_by(&args.run.setup.data))
+                .flatten(),
+        )?;
     }
-    let row = measure(&args.run, &args.loader)?;
-    let json = serde_json::to_string(&row).context("cannot write the row as JSON")?;
-    writeln!(io::stdout().lock(), "{json}").context("cannot print the row")
+    let request = Request {
+        setup: &args.run.setup,
+        workload: args.run.workload,
+        owner,
+    };
+    let pictures = request.load(Split::Train)?;
+    let title = args.title.clone().unwrap_or_else(|| name(&args.loader));
+    let bar = progress::bar(&title, args.run.steps.into());
+    let run = measure(&args.run, &args.loader, (&pictures, &bar))?;
+    bar.finish_and_clear();
+    let json = serde_json::to_string(&run).context("cannot write the figures as JSON")?;
+    writeln!(io::stdout().lock(), "{json}").context("cannot print the figures")
 }
 
-fn measure(run: &RunArgs, args: &LoaderArgs) -> anyhow::Result<Row> {
+fn measure(
+    run: &RunArgs,
+    args: &LoaderArgs,
+    (pictures, bar): (&Arc<Pictures>, &ProgressBar),
+) -> anyhow::Result<Run> {
     let setup = &run.setup;
-    let pictures = data::load(setup, Split::Train)?;
-    let device = Device::flex().autodiff();
-    let (mut step, baseline) = Baseline::of(|| match run.step_ms {
-        Some(wait) => Step::Simulated(Duration::from_millis(wait)),
-        None => Step::Train(Box::new(Trainer::new(setup, &pictures, &device))),
-    });
+    let device = setup.device.open();
+    let (mut step, baseline) = Baseline::of(|| first_step(run, pictures, &device));
     let gauge = Gauge::new(setup.batch_size.get());
     let feed = Feed {
         setup,
-        pictures: &pictures,
+        pictures,
         gauge: &gauge,
         device: &device,
+        workload: run.workload,
+        epoch: 0,
     };
     let loader = feed.training(args)?;
-    let bar = progress::bar(&name(args), run.steps.into());
+    let timeline = Timeline::start(&gauge)?;
     let course = Loop {
         loader: &*loader,
         gauge: &gauge,
-        bar: &bar,
+        bar,
     }
-    .run(run.steps, &mut step)?;
+    .run(run, &mut step)?;
     let rss = baseline.and_then(Baseline::peak_above);
-    bar.finish();
+    let timeline = timeline.stop();
     drop(loader);
-    ensure!(
-        gauge.alive() == 0,
-        "{} batches outlive their loader",
-        gauge.alive()
-    );
-    let row = Row {
+    let alive = gauge.alive();
+    ensure!(alive == 0, "{alive} batches outlive their loader");
+    Ok(Run {
         peak_batches_alive: gauge.peak().batches,
         peak_batch_bytes: gauge.peak().bytes,
         peak_rss_above_baseline: rss,
-        ..row(run, args, &pictures, course)
-    };
-    Ok(row)
+        timeline,
+        ..figures(run, args, (&pictures.name, course))
+    })
 }
 
-fn row(run: &RunArgs, args: &LoaderArgs, pictures: &Pictures, course: Course) -> Row {
-    let samples = course
-        .samples
-        .get(run.warm_up() as usize..)
-        .unwrap_or_default();
-    Row {
+fn first_step(run: &RunArgs, pictures: &Pictures, device: &Device) -> Step {
+    match run.step_ms {
+        Some(wait) => Step::Simulated(Duration::from_millis(wait)),
+        None => Step::Train(Box::new(Trainer::new(&run.setup, pictures, device))),
+    }
+}
+
+fn figures(run: &RunArgs, args: &LoaderArgs, (data, course): (&str, Course)) -> Run {
+    let samples = course.samples.get(course.warm_up..).unwrap_or_default();
+    let cpu = course.cpu_since.map(|since| since.elapsed());
+    let batches = meter::to_f64(samples.len().max(1));
+    Run {
         name: name(args),
         loader: args.loader,
         workers: run.setup.workers,
@@ -133,14 +172,19 @@ fn row(run: &RunArgs, args: &LoaderArgs, pictures: &Pictures, course: Course) ->
         bound: loader::bound(args, run.setup.workers),
         steps: run.steps,
         warm_up_steps: run.warm_up(),
-        data: pictures.name.clone(),
+        data: data.to_owned(),
+        workload: run.workload,
+        allocator: allocator::in_use(),
         model: run.setup.model.title().to_owned(),
         step_ms: run.step_ms,
         images_per_second: meter::images_per_second(samples),
         wait_share: meter::wait_share(samples),
+        cpu_seconds_per_1000_batches: 1e3 * cpu.unwrap_or_default().as_secs_f64() / batches,
+        waits: Waits::of(samples),
         peak_batches_alive: 0,
         peak_batch_bytes: 0,
         peak_rss_above_baseline: None,
+        timeline: Vec::new(),
         final_loss: last_losses(&course.losses),
         losses: course.losses,
         checksum: course.checksum.hex(),
@@ -171,16 +215,16 @@ fn last_losses(losses: &[f32]) -> Option<f32> {
 
 /// The training loop; it sees Burn's traits only.
 struct Loop<'a> {
-    loader: &'a dyn DataLoader<CifarBatch>,
+    loader: &'a dyn DataLoader<PictureBatch>,
     gauge: &'a Gauge,
     bar: &'a ProgressBar,
 }
 
 impl Loop<'_> {
-    /// Runs `steps` steps, over as many epochs as they take.
-    fn run(&self, steps: u32, step: &mut Step) -> anyhow::Result<Course> {
-        let steps = steps as usize;
-        let mut course = Course::new();
+    /// Runs all steps, over as many epochs as they take.
+    fn run(&self, run: &RunArgs, step: &mut Step) -> anyhow::Result<Course> {
+        let steps = run.steps as usize;
+        let mut course = Course::new(run.warm_up() as usize);
         while course.samples.len() < steps {
             let before = course.samples.len();
             let mut batches = self.loader.iter();
@@ -196,7 +240,7 @@ impl Loop<'_> {
     /// One step; `false` where the epoch has no batch left, and then the time goes on.
     fn advance(
         &self,
-        batches: &mut dyn DataLoaderIterator<CifarBatch>,
+        batches: &mut dyn DataLoaderIterator<PictureBatch>,
         step: &mut Step,
         course: &mut Course,
     ) -> anyhow::Result<bool> {
@@ -216,6 +260,9 @@ impl Loop<'_> {
             total: course.since.elapsed(),
         });
         course.since = Instant::now();
+        if course.samples.len() == course.warm_up {
+            course.cpu_since = Some(ProcessTime::now());
+        }
         if let Some(loss) = last_losses(&course.losses) {
             self.bar.set_message(format!("loss {loss:.3}"));
         }
@@ -225,12 +272,14 @@ impl Loop<'_> {
 }
 
 impl Course {
-    fn new() -> Self {
+    fn new(warm_up: usize) -> Self {
         Self {
             samples: Vec::new(),
             losses: Vec::new(),
             checksum: Checksum::new(),
             since: Instant::now(),
+            warm_up,
+            cpu_since: None,
         }
     }
 }

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use anyhow::ensure;
-use burn::module::Module as _;
 use burn::nn::loss::{CrossEntropyLoss, CrossEntropyLossConfig};
 use burn::optim::decay::WeightDecayConfig;
 use burn::optim::momentum::MomentumConfig;
 use burn::optim::{GradientsParams, ModuleOptimizer, SgdConfig};
 use burn::tensor::{Device, Int, Tensor};
 
-use crate::batch::CifarBatch;
+use crate::batch::PictureBatch;
 use crate::cli::Setup;
-use crate::data::{CHANNELS, Pictures, SIDE};
+use crate::data::{CHANNELS, Pictures};
 use crate::model::ResNet;
+use crate::pause::pause;
 
 /// What a contender does with each batch.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct Trainer {
 
 impl Step {
     /// The loss of this batch before the step; none where the step is simulated.
-    pub(crate) fn run(&mut self, batch: CifarBatch) -> anyhow::Result<Option<f32>> {
+    pub(crate) fn run(&mut self, batch: PictureBatch) -> anyhow::Result<Option<f32>> {
         match self {
             Self::Train(trainer) => trainer.step(batch).map(Some),
             Self::Simulated(wait) => {
@@ -42,14 +42,6 @@ impl Step {
             }
         }
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the wait is what is simulated; it synchronises nothing"
-)]
-fn pause(wait: Duration) {
-    std::thread::sleep(wait);
 }
 
 impl Trainer {
@@ -61,7 +53,7 @@ impl Trainer {
         let classes = pictures.classes;
         // No batch has more than all pictures.
         let count = setup.batch_size.get().min(pictures.len().max(1));
-        let images = Tensor::zeros([count, CHANNELS, SIDE, SIDE], device);
+        let images = Tensor::zeros([count, CHANNELS, pictures.side, pictures.side], device);
         let mut twin = Self::untrained(setup, classes, device);
         let (_, grads) = twin.backward(images, Tensor::zeros([count], device));
         twin.update(grads);
@@ -79,17 +71,8 @@ impl Trainer {
         }
     }
 
-    pub(crate) fn set_rate(&mut self, rate: f64) {
-        self.rate = rate;
-    }
-
-    /// The network without gradients, its batch norms in the state of evaluation.
-    pub(crate) fn for_evaluation(&self) -> ResNet {
-        self.model.valid()
-    }
-
     /// One step of SGD; the loss is that before it.
-    pub(crate) fn step(&mut self, batch: CifarBatch) -> anyhow::Result<f32> {
+    pub(crate) fn step(&mut self, batch: PictureBatch) -> anyhow::Result<f32> {
         let (loss, grads) = self.backward(batch.images, batch.targets);
         ensure!(
             loss.is_finite(),
@@ -119,7 +102,8 @@ impl std::fmt::Debug for Trainer {
     }
 }
 
-fn optimizer() -> ModuleOptimizer {
+/// SGD with momentum 0.9 and weight decay 1e-4.
+pub(crate) fn optimizer() -> ModuleOptimizer {
     SgdConfig::new()
         .with_momentum(Some(
             MomentumConfig::new().with_momentum(0.9).with_dampening(0.0),

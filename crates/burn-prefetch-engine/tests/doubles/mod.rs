@@ -173,6 +173,7 @@ impl Loader {
             source: Arc::clone(&self.source),
             plan: self.plan.at(epoch),
             seed: 0,
+            costs: Arc::default(),
         };
         Reader::resume(Arc::clone(&self.pool), job, self.config, standing)
     }

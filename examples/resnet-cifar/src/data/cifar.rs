@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
 
-use super::{Norm, PICTURE, Pictures, Split};
+use super::{Memory, Norm, Pictures, SIDE, Split, Store};
 
 /// What the records of one data set look like.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Format {
+pub(super) struct Format {
     name: &'static str,
     /// The highest label of each label byte; the last one is the class.
     labels: &'static [u8],
@@ -52,41 +52,33 @@ const CIFAR_10_NORM: Norm = Norm {
 /// Reads one part of the data set in `dir`; any of CIFAR-10's five training files may be absent,
 /// not all.
 pub(super) fn read(dir: &Path, split: Split) -> anyhow::Result<Pictures> {
-    let format = detect(dir)?;
+    let format = detect(dir)?.context("it holds no files of CIFAR")?;
     let files = files(dir, format, split)?;
-    let (mut pixels, mut labels) = (Vec::new(), Vec::new());
+    let mut memory = Memory::default();
     for file in &files {
         let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-        parse(format, &bytes, (&mut pixels, &mut labels))
+        parse(format, &bytes, &mut memory)
             .with_context(|| format!("{} is damaged", file.display()))?;
     }
     let norm = if format == CIFAR_10 {
         CIFAR_10_NORM
     } else {
-        Norm::measure(&pixels)
+        Norm::measure(&memory.pixels, SIDE * SIDE)
     };
-    let part = match split {
-        Split::Train => "training",
-        Split::Test => "test",
-    };
+    let (name, count, files) = (format.name, memory.labels.len(), files.len());
+    let part = split.name();
+    let highest = format.labels.last().copied();
     Ok(Pictures {
-        name: format!(
-            "{}, {} {part} records in {} file(s)",
-            format.name,
-            labels.len(),
-            files.len()
-        ),
-        classes: format
-            .labels
-            .last()
-            .map_or(0, |&highest| usize::from(highest) + 1),
+        name: format!("{name}, {count} {part} records in {files} file(s)"),
+        classes: highest.map_or(0, |highest| usize::from(highest) + 1),
         norm,
-        pixels,
-        labels,
+        side: SIDE,
+        store: Store::Memory(memory),
     })
 }
 
-fn detect(dir: &Path) -> anyhow::Result<Format> {
+/// Which data set has its binary files in `dir`; `None` where there are none of either.
+pub(super) fn detect(dir: &Path) -> anyhow::Result<Option<Format>> {
     let entries = fs::read_dir(dir).context("cannot list the folder")?;
     let mut names = Vec::new();
     for entry in entries {
@@ -97,17 +89,12 @@ fn detect(dir: &Path) -> anyhow::Result<Format> {
         files.any(|file| names.iter().any(|name| name == file))
     };
     match (has(CIFAR_10), has(CIFAR_100)) {
-        (true, false) => Ok(CIFAR_10),
-        (false, true) => Ok(CIFAR_100),
+        (true, false) => Ok(Some(CIFAR_10)),
+        (false, true) => Ok(Some(CIFAR_100)),
         (true, true) => {
             bail!("it holds files of CIFAR-10 and of CIFAR-100; keep them in separate folders")
         }
-        (false, false) => bail!(
-            "it holds no {}, …, {} (CIFAR-10) and no {} (CIFAR-100)",
-            CIFAR_10.train[0],
-            CIFAR_10.train[4],
-            CIFAR_100.train[0]
-        ),
+        (false, false) => Ok(None),
     }
 }
 
@@ -132,9 +119,8 @@ fn files(dir: &Path, format: Format, split: Split) -> anyhow::Result<Vec<PathBuf
 
 /// Appends the records in `bytes` to the pixels and labels, or names the first record (from 0)
 /// that is wrong.
-fn parse(format: Format, bytes: &[u8], into: (&mut Vec<u8>, &mut Vec<u8>)) -> anyhow::Result<()> {
-    let (pixels, labels) = into;
-    let record_len = format.labels.len() + PICTURE;
+fn parse(format: Format, bytes: &[u8], memory: &mut Memory) -> anyhow::Result<()> {
+    let record_len = format.labels.len() + Memory::PICTURE;
     let (whole, rest) = (bytes.len() / record_len, bytes.len() % record_len);
     ensure!(!bytes.is_empty(), "record 0 is missing, the file is empty");
     ensure!(
@@ -151,8 +137,8 @@ fn parse(format: Format, bytes: &[u8], into: (&mut Vec<u8>, &mut Vec<u8>)) -> an
                 format.name
             );
         }
-        labels.extend(heads.last());
-        pixels.extend_from_slice(picture);
+        memory.labels.extend(heads.last());
+        memory.pixels.extend_from_slice(picture);
     }
     Ok(())
 }
@@ -163,6 +149,15 @@ mod tests {
     use std::io::{self, Write as _};
 
     use super::*;
+
+    const PICTURE: usize = Memory::PICTURE;
+
+    fn memory(pictures: &Pictures) -> &Memory {
+        match &pictures.store {
+            Store::Memory(memory) => memory,
+            Store::Folder(_) => panic!("not in memory"),
+        }
+    }
 
     fn record(heads: &[u8], fill: u8) -> Vec<u8> {
         [heads, &[fill; PICTURE]].concat()
@@ -191,8 +186,8 @@ mod tests {
             ),
         ]);
         let pictures = read(dir.path(), Split::Train).unwrap();
-        assert_eq!(pictures.labels, [0, 5, 9]);
-        assert_eq!(pictures.get(2), ([4; PICTURE].as_slice(), 9));
+        assert_eq!(memory(&pictures).labels, [0, 5, 9]);
+        assert_eq!(memory(&pictures).get(2), ([4; PICTURE].as_slice(), 9));
         assert_eq!(pictures.name, "CIFAR-10, 3 training records in 2 file(s)");
         assert_eq!(pictures.norm, CIFAR_10_NORM);
     }
@@ -202,7 +197,7 @@ mod tests {
         let dir = folder(&[("train.bin", record(&[19, 99], 7))]);
         let pictures = read(dir.path(), Split::Train).unwrap();
         assert_eq!(
-            (pictures.labels.as_slice(), pictures.classes),
+            (memory(&pictures).labels.as_slice(), pictures.classes),
             ([99].as_slice(), 100)
         );
     }
@@ -252,9 +247,8 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_usable_files_says_what_it_looked_for() {
-        assert!(refusal(&[]).contains("data_batch_1.bin"));
-        assert!(refusal(&[("test_batch.bin", record(&[1], 0))]).contains("data_batch_1.bin"));
+    fn a_folder_without_such_files_is_not_cifars_and_one_with_both_is_refused() {
+        assert_eq!(detect(folder(&[]).path()).unwrap(), None);
         let both = [
             ("train.bin", record(&[1, 1], 0)),
             ("data_batch_1.bin", record(&[1], 0)),
@@ -269,14 +263,17 @@ mod tests {
             return;
         };
         let train = read(Path::new(&dir), Split::Train).unwrap();
-        assert_eq!(train.labels[..10], [6, 9, 9, 4, 1, 1, 2, 7, 8, 3]);
-        assert_eq!(train.pixels[..8], [59, 43, 50, 68, 98, 119, 139, 145]);
-        let measured = Norm::measure(&train.pixels);
+        assert_eq!(memory(&train).labels[..10], [6, 9, 9, 4, 1, 1, 2, 7, 8, 3]);
+        assert_eq!(
+            memory(&train).pixels[..8],
+            [59, 43, 50, 68, 98, 119, 139, 145]
+        );
+        let measured = Norm::measure(&memory(&train).pixels, SIDE * SIDE);
         for channel in 0..3 {
             assert!((measured.mean[channel] - CIFAR_10_NORM.mean[channel]).abs() < 0.01);
             assert!((measured.std[channel] - CIFAR_10_NORM.std[channel]).abs() < 0.01);
         }
         let test = read(Path::new(&dir), Split::Test).unwrap();
-        assert_eq!(test.labels[..10], [3, 8, 8, 0, 6, 6, 1, 6, 3, 1]);
+        assert_eq!(memory(&test).labels[..10], [3, 8, 8, 0, 6, 6, 1, 6, 3, 1]);
     }
 }

@@ -1,33 +1,41 @@
-//! Pictures in memory: where they come from, what they are called, how they are normalised.
+//! Pictures: where they come from, what they are called, how they are normalised.
 
 mod cifar;
+mod download;
+mod draw;
+mod folder;
+mod norm;
 mod shapes;
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
+use burn::data::dataset::DatasetError;
 
-use crate::cli::Setup;
+use crate::cli::{Architecture, Setup, Workload};
+
+pub(crate) use draw::Drawn;
+use folder::Folder;
+pub(crate) use norm::Norm;
 
 /// Channels of a picture: red, green, blue, one plane after the other.
 pub(crate) const CHANNELS: usize = 3;
-/// Height and width of a picture.
+/// Height and width of the pictures in memory, CIFAR's and drawn ones.
 pub(crate) const SIDE: usize = 32;
-/// Pixels in one channel.
-pub(crate) const PLANE: usize = SIDE * SIDE;
-/// Bytes of one picture.
-pub(crate) const PICTURE: usize = CHANNELS * PLANE;
+/// Height and width for networks that were made for photographs.
+const PHOTOGRAPH: usize = 224;
 
 /// Where the pictures come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Ten shapes, drawn from a seed.
     Shapes,
-    /// A folder with CIFAR binary files.
+    /// A folder with CIFAR's binary files or with pictures.
     Dir(PathBuf),
 }
 
@@ -38,20 +46,35 @@ pub(crate) enum Split {
     Test,
 }
 
-/// Mean and standard deviation of each channel, on the scale of 0 to 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Norm {
-    pub(crate) mean: [f32; CHANNELS],
-    pub(crate) std: [f32; CHANNELS],
+/// Whose files are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    User,
+    /// They were drawn for this comparison; figures made with them say so.
+    Drawn,
 }
 
-/// Labelled 8-bit pictures; `pixels` holds exactly [`PICTURE`] bytes for each label.
+/// Labelled 8-bit pictures of one size.
 #[derive(Debug)]
 pub(crate) struct Pictures {
     /// What figures made with these pictures are shown under.
     pub(crate) name: String,
     pub(crate) classes: usize,
     pub(crate) norm: Norm,
+    /// Height and width.
+    pub(crate) side: usize,
+    store: Store,
+}
+
+#[derive(Debug)]
+enum Store {
+    Memory(Memory),
+    Folder(Folder),
+}
+
+/// Pictures of [`SIDE`] in memory, all bytes of one after the other.
+#[derive(Debug, Default)]
+struct Memory {
     pixels: Vec<u8>,
     labels: Vec<u8>,
 }
@@ -76,85 +99,133 @@ impl FromStr for Source {
     }
 }
 
+impl Split {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Train => "training",
+            Self::Test => "test",
+        }
+    }
+}
+
 impl Pictures {
     pub(crate) fn len(&self) -> usize {
-        self.labels.len()
+        match &self.store {
+            Store::Memory(memory) => memory.labels.len(),
+            Store::Folder(folder) => folder.len(),
+        }
     }
 
-    /// The picture at `index` and its label.
+    /// The picture at `index`, plane after plane, and its label.
+    ///
+    /// # Errors
+    ///
+    /// Where a file cannot be read as a picture; the error names it.
     ///
     /// # Panics
     ///
     /// Panics where `index` is not below [`len`](Self::len).
-    pub(crate) fn get(&self, index: usize) -> (&[u8], u8) {
-        (
-            &self.pixels[index * PICTURE..][..PICTURE],
-            self.labels[index],
-        )
-    }
-}
-
-/// Reads or draws one part of the data that `setup` names.
-pub(crate) fn load(setup: &Setup, split: Split) -> anyhow::Result<Arc<Pictures>> {
-    let pictures = match &setup.data {
-        Source::Shapes => {
-            let count = match split {
-                Split::Train => setup.images.get(),
-                Split::Test => setup.images.get().div_ceil(8),
-            };
-            shapes::draw(setup.seed, count, split)
-        }
-        Source::Dir(dir) => cifar::read(dir, split)
-            .with_context(|| format!("cannot use the data folder {}", dir.display()))?,
-    };
-    Ok(Arc::new(pictures))
-}
-
-impl Norm {
-    /// The mean and standard deviation of these very pixels.
-    fn measure(pixels: &[u8]) -> Self {
-        let mut norm = Self {
-            mean: [0.0; CHANNELS],
-            std: [1.0; CHANNELS],
-        };
-        for channel in 0..CHANNELS {
-            let (mut count, mut sum, mut squares) = (0_u64, 0_u64, 0_u64);
-            let planes = pixels.chunks_exact(PLANE).skip(channel).step_by(CHANNELS);
-            for value in planes.flatten().copied().map(u64::from) {
-                count += 1;
-                sum += value;
-                squares += value * value;
+    pub(crate) fn get(&self, index: usize) -> Result<(Cow<'_, [u8]>, usize), DatasetError> {
+        match &self.store {
+            Store::Memory(memory) => {
+                let (picture, label) = memory.get(index);
+                Ok((Cow::Borrowed(picture), label))
             }
-            (norm.mean[channel], norm.std[channel]) = moments(count.max(1), sum, squares);
+            Store::Folder(folder) => {
+                let (picture, label) = folder.get(index, self.side)?;
+                Ok((Cow::Owned(picture), label))
+            }
         }
-        norm
+    }
+
+    /// Bytes of one picture.
+    pub(crate) fn bytes(&self) -> usize {
+        CHANNELS * self.side * self.side
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "sums of bytes stay far below 2^53, and a mean needs no more than f32"
-)]
-fn moments(count: u64, sum: u64, squares: u64) -> (f32, f32) {
-    let mean = sum as f64 / count as f64;
-    let variance = (squares as f64 / count as f64 - mean * mean).max(0.0);
-    let std = (variance.sqrt() / 255.0).max(1e-3);
-    ((mean / 255.0) as f32, std as f32)
+impl Memory {
+    const PICTURE: usize = CHANNELS * SIDE * SIDE;
+
+    fn get(&self, index: usize) -> (&[u8], usize) {
+        let picture = &self.pixels[index * Self::PICTURE..][..Self::PICTURE];
+        (picture, usize::from(self.labels[index]))
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The pictures that `setup` names, as far as this workload reads them.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) setup: &'a Setup,
+    pub(crate) workload: Workload,
+    pub(crate) owner: Owner,
+}
 
-    #[test]
-    fn the_norm_of_two_flat_pictures_is_their_mean_and_half_their_distance() {
-        let mut pixels = vec![0; PICTURE];
-        pixels.extend(vec![255; PICTURE]);
-        let norm = Norm::measure(&pixels);
-        for channel in 0..CHANNELS {
-            assert!((norm.mean[channel] - 0.5).abs() < 1e-6);
-            assert!((norm.std[channel] - 0.5).abs() < 1e-6);
+impl Request<'_> {
+    /// Reads, draws or lists one part of the data.
+    pub(crate) fn load(&self, split: Split) -> anyhow::Result<Arc<Pictures>> {
+        let setup = self.setup;
+        let pictures = match (&setup.data, setup.download) {
+            (_, Some(set)) => download::fetch(set, split, self.side())?,
+            (Source::Shapes, None) => self.shapes(split)?,
+            (Source::Dir(dir), None) => self
+                .dir(dir, split)
+                .with_context(|| format!("cannot use the data folder {}", dir.display()))?,
+        };
+        Ok(Arc::new(pictures))
+    }
+
+    fn shapes(&self, split: Split) -> anyhow::Result<Pictures> {
+        self.expect_side("drawn shapes")?;
+        let count = self.images();
+        let count = match split {
+            Split::Train => count,
+            Split::Test => count.div_ceil(8),
+        };
+        Ok(shapes::pictures(self.setup.seed, count, split))
+    }
+
+    fn dir(&self, dir: &Path, split: Split) -> anyhow::Result<Pictures> {
+        let files = self.workload.files();
+        if files.is_none() && cifar::detect(dir)?.is_some() {
+            self.expect_side("CIFAR's binary files")?;
+            return cifar::read(dir, split);
         }
+        folder::read(dir, split, &self.of_files(files))
+    }
+
+    fn of_files(&self, endings: Option<&'static [&'static str]>) -> folder::Kind {
+        folder::Kind {
+            endings: endings.unwrap_or(&folder::ANY),
+            side: self.side(),
+            owner: self.owner,
+        }
+    }
+
+    fn expect_side(&self, what: &str) -> anyhow::Result<()> {
+        let side = self.setup.size.unwrap_or(SIDE);
+        ensure!(
+            side == SIDE,
+            "--size {side} cannot be had: {what} have {SIDE} × {SIDE} pixels; leave --size out"
+        );
+        Ok(())
+    }
+
+    /// How many pictures are drawn for training.
+    pub(crate) fn images(&self) -> usize {
+        let default = if self.workload.files().is_some() {
+            1_024
+        } else {
+            8_192
+        };
+        self.setup.images.map_or(default, Into::into)
+    }
+
+    /// The side that pictures from files are brought to.
+    fn side(&self) -> usize {
+        let photographs =
+            self.workload == Workload::Jpeg || self.setup.model == Architecture::Resnet18;
+        let default = if photographs { PHOTOGRAPH } else { SIDE };
+        self.setup.size.unwrap_or(default)
     }
 }

@@ -6,7 +6,7 @@
 //! pixels, as the augmentation does. Nothing here is CIFAR: figures made with it say "drawn
 //! shapes".
 
-use super::{CHANNELS, Norm, PICTURE, PLANE, Pictures, SIDE, Split};
+use super::{CHANNELS, Memory, Norm, Pictures, SIDE, Split, Store};
 
 /// The shapes; a label is a position in this list.
 const SHAPES: [Shape; 10] = [
@@ -36,32 +36,42 @@ enum Shape {
     Checks,
 }
 
-/// Draws `count` pictures, the classes in turn; the two parts share no random number.
-pub(super) fn draw(seed: u64, count: usize, split: Split) -> Pictures {
-    let (part, stream) = match split {
-        Split::Train => ("training", 0),
-        Split::Test => ("test", 1),
-    };
-    let mut rng = SplitMix(SplitMix(seed).next() ^ stream);
-    let mut pixels = vec![0; count * PICTURE];
-    let mut labels = Vec::with_capacity(count);
-    for (picture, (label, shape)) in pixels
-        .chunks_exact_mut(PICTURE)
-        .zip((0_u8..).zip(SHAPES).cycle())
-    {
-        draw_one(shape, picture, &mut rng);
-        labels.push(label);
+/// `count` pictures in memory, the classes in turn; the two parts share no random number.
+pub(super) fn pictures(seed: u64, count: usize, split: Split) -> Pictures {
+    let mut memory = Memory::default();
+    for (picture, label) in draw(seed, SIDE, split).take(count) {
+        memory.pixels.extend(picture);
+        memory.labels.push(label);
     }
+    let part = split.name();
     Pictures {
         name: format!("drawn shapes, {count} {part} records"),
         classes: SHAPES.len(),
-        norm: Norm::measure(&pixels),
-        pixels,
-        labels,
+        norm: Norm::measure(&memory.pixels, SIDE * SIDE),
+        side: SIDE,
+        store: Store::Memory(memory),
     }
 }
 
-fn draw_one(shape: Shape, picture: &mut [u8], rng: &mut SplitMix) {
+/// Pictures without end, plane after plane, and their labels.
+pub(super) fn draw(seed: u64, side: usize, split: Split) -> impl Iterator<Item = (Vec<u8>, u8)> {
+    let stream = match split {
+        Split::Train => 0,
+        Split::Test => 1,
+    };
+    let mut rng = SplitMix(SplitMix(seed).next() ^ stream);
+    let classes = (0..).zip(SHAPES).cycle();
+    classes.map(move |(label, shape)| (draw_one(shape, side, &mut rng), label))
+}
+
+/// The name of each label's shape.
+pub(super) fn names() -> [String; 10] {
+    SHAPES.map(|shape| format!("{shape:?}").to_lowercase())
+}
+
+/// Lengths are those in a picture of 32 × 32, scaled.
+fn draw_one(shape: Shape, side: usize, rng: &mut SplitMix) -> Vec<u8> {
+    let scale = pixel(side) / 32.0;
     let radius = 7.0 + 5.0 * rng.unit();
     let room = 15.5 - radius;
     let centre = (
@@ -74,15 +84,18 @@ fn draw_one(shape: Shape, picture: &mut [u8], rng: &mut SplitMix) {
         back[channel] = 16.0 + 48.0 * rng.unit();
         fore[channel] = 112.0 + 128.0 * rng.unit();
     }
-    for at in 0..PLANE {
-        let (row, column) = (pixel(at / SIDE), pixel(at % SIDE));
+    let plane = side * side;
+    let mut picture = vec![0; CHANNELS * plane];
+    for at in 0..plane {
+        let (row, column) = (pixel(at / side) / scale, pixel(at % side) / scale);
         let (y, x) = ((row - centre.0) / radius, (column - centre.1) / radius);
         let colour = if shape.covers(y, x) { &fore } else { &back };
         for channel in 0..CHANNELS {
             let value = colour[channel] + 32.0 * (rng.unit() - 0.5);
-            picture[channel * PLANE + at] = byte(value);
+            picture[channel * plane + at] = byte(value);
         }
     }
+    picture
 }
 
 impl Shape {
@@ -109,7 +122,7 @@ fn stripe(at: f32) -> bool {
     (at.abs() * 2.5 + 0.5).rem_euclid(2.0) < 1.0
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a pixel position is below 32")]
+#[expect(clippy::cast_precision_loss, reason = "a pixel position is below 2^24")]
 fn pixel(position: usize) -> f32 {
     position as f32
 }
@@ -147,20 +160,45 @@ impl SplitMix {
 mod tests {
     use super::*;
 
+    fn drawn(seed: u64, split: Split) -> Vec<(Vec<u8>, u8)> {
+        draw(seed, SIDE, split).take(25).collect()
+    }
+
     #[test]
     fn the_same_seed_draws_the_same_pictures_and_another_seed_others() {
-        let first = draw(1, 20, Split::Train);
-        assert_eq!(first.pixels, draw(1, 20, Split::Train).pixels);
-        assert_ne!(first.pixels, draw(2, 20, Split::Train).pixels);
-        assert_ne!(first.pixels, draw(1, 20, Split::Test).pixels);
+        let first = drawn(1, Split::Train);
+        assert_eq!(first, drawn(1, Split::Train));
+        assert_ne!(first, drawn(2, Split::Train));
+        assert_ne!(first, drawn(1, Split::Test));
     }
 
     #[test]
     fn the_classes_come_in_turn_and_the_name_says_drawn() {
-        let pictures = draw(1, 25, Split::Train);
-        assert_eq!(pictures.labels[8..13], [8, 9, 0, 1, 2]);
+        let labels: Vec<u8> = drawn(1, Split::Train)
+            .iter()
+            .map(|(_, label)| *label)
+            .collect();
+        assert_eq!(labels[8..13], [8, 9, 0, 1, 2]);
+        let pictures = pictures(1, 25, Split::Train);
         assert_eq!(pictures.len(), 25);
         assert!(pictures.name.starts_with("drawn shapes"));
+        let names = names();
+        assert_eq!([&names[0], &names[9]], ["disc", "checks"]);
+    }
+
+    #[test]
+    fn a_larger_picture_shows_the_same_shape() {
+        let bright = |side| {
+            let (picture, _) = draw(3, side, Split::Train).next().unwrap();
+            let green = &picture[side * side..][..side * side];
+            let lit = green.iter().filter(|&&value| value > 90).count();
+            lit * 1_000 / green.len()
+        };
+        let (small, large) = (bright(32), bright(128));
+        assert!(
+            small.abs_diff(large) < 50 && small > 50,
+            "{small} and {large} of 1,000"
+        );
     }
 
     #[test]

@@ -25,6 +25,8 @@ fn compare(data: &str) -> (Vec<Value>, String) {
         "25",
         "--step-ms",
         "20",
+        "--runs",
+        "1",
         "--json",
         json,
     ]);
@@ -78,6 +80,7 @@ fn check(rows: &[Value]) {
         assert!(row["images_per_second"].as_f64().unwrap() > 0.0);
         assert!((0.0..=1.0).contains(&row["wait_share"].as_f64().unwrap()));
         assert!(row["final_loss"].is_null(), "a simulated step has no loss");
+        check_waits(row);
         assert!(row.get("peak_rss_above_baseline").is_some());
         assert_eq!(
             (
@@ -88,6 +91,26 @@ fn check(rows: &[Value]) {
             (2, 20, 25)
         );
     }
+}
+
+/// The quantiles rise, and the histogram holds every measured step.
+fn check_waits(row: &Value) {
+    let quantiles = ["p50", "p95", "p99"].map(|name| {
+        let seconds = &row[format!("wait_{name}_seconds")];
+        seconds.as_f64().unwrap()
+    });
+    assert!(
+        quantiles.is_sorted() && quantiles[2] < 60.0,
+        "{quantiles:?}"
+    );
+    let waits = row["waits"].as_array().unwrap().iter();
+    let counted: u64 = waits.map(|bucket| bucket[1].as_u64().unwrap()).sum();
+    let steps = count(row, "steps") - count(row, "warm_up_steps");
+    let runs = row["images_per_second_of_runs"].as_array().unwrap().len();
+    assert_eq!(counted, steps * runs as u64);
+    assert!(row["cpu_seconds_per_1000_batches"].as_f64().unwrap() > 0.0);
+    let timeline = row["timeline"].as_array().unwrap();
+    assert!(timeline.len() > 1, "one look at the start and one later");
 }
 
 #[test]
@@ -109,7 +132,8 @@ fn the_file_is_written_though_nobody_reads_the_table() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("rows.json");
     let mut child = Command::new(env!("CARGO_BIN_EXE_resnet-cifar"))
-        .args(["--images", "64", "--steps", "2", "--step-ms", "0", "--json"])
+        .args(["--images", "64", "--steps", "2", "--step-ms", "0"])
+        .args(["--runs", "1", "--json"])
         .arg(&file)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -1,10 +1,10 @@
-//! A comparison that is killed leaves no process and no file behind.
+//! What is killed or interrupted leaves no process and no file behind, and says why it ended.
 #![cfg(unix)]
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -70,4 +70,75 @@ fn a_killed_comparison_takes_its_child_with_it() {
     assert_eq!(said, "");
     drop(kept_open);
     assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
+}
+
+fn interrupt(child: &Child) {
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+/// How the child ends, and what it said.
+fn ended(mut child: Child) -> (Option<i32>, String) {
+    let mut stderr = child.stderr.take().unwrap();
+    in_time("it does not end", move || {
+        let mut said = String::new();
+        stderr.read_to_string(&mut said).unwrap();
+        (child.wait().unwrap().code(), said)
+    })
+}
+
+#[test]
+fn an_interrupted_training_ends_with_130() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_resnet-cifar"))
+        .args(["train", "--images", "64", "--batch-size", "16"])
+        .args(["--epochs", "10000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first = in_time("no epoch ends", move || {
+        let first = lines.nth(1).unwrap().unwrap();
+        // What follows is read, so that printing never fails.
+        thread::Builder::new().spawn(|| lines.last()).unwrap();
+        first
+    });
+    assert!(first.starts_with("epoch 1: "), "{first}");
+    interrupt(&child);
+    let (code, said) = ended(child);
+    assert_eq!((code, said.as_str()), (Some(130), "interrupted\n"));
+}
+
+#[test]
+fn an_interrupted_comparison_removes_the_pictures_that_it_drew() {
+    let temporary = tempfile::tempdir().unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let json = pipe(out.path().join("never"));
+    let child = Command::new(env!("CARGO_BIN_EXE_resnet-cifar"))
+        .args(["--workload", "png", "--images", "64", "--batch-size", "8"])
+        .args(["--runs", "1000", "--step-ms", "60000", "--json"])
+        .arg(&json)
+        .env("TMPDIR", temporary.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let drawn = temporary.path().to_owned();
+    in_time("nothing is drawn", move || {
+        while fs::read_dir(&drawn).unwrap().count() == 0 {
+            thread::yield_now();
+        }
+    });
+    interrupt(&child);
+    let (code, _) = ended(child);
+    assert_eq!(code, Some(130));
+    let left = temporary.path().to_owned();
+    in_time("the pictures stay", move || {
+        while fs::read_dir(&left).unwrap().count() > 0 {
+            thread::yield_now();
+        }
+    });
 }

@@ -3,6 +3,11 @@
 
 mod compare;
 mod ending;
+mod folders;
+mod keep;
 mod order;
 mod refusals;
+mod report;
 mod support;
+mod sweep;
+mod workloads;

@@ -103,7 +103,7 @@ fn train_reports_loss_and_test_accuracy_of_every_epoch() {
     );
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.len(), 3, "{text}");
+    assert_eq!(lines.len(), 4, "{text}");
     assert!(
         lines[0].contains("drawn shapes, 480 training records"),
         "{text}"
@@ -124,4 +124,8 @@ fn train_reports_loss_and_test_accuracy_of_every_epoch() {
             .unwrap()
     };
     assert!(loss(lines[2]) < loss(lines[1]), "{text}");
+    let accuracy = lines[2].split("test accuracy ").nth(1).unwrap();
+    let accuracy = accuracy.split(' ').next().unwrap();
+    let last = format!("test accuracy after epoch 2: {accuracy}");
+    assert!(lines[3].starts_with(&last), "{text}");
 }

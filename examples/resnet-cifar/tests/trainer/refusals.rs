@@ -60,8 +60,12 @@ fn a_label_of_10() {
 }
 
 #[test]
-fn an_empty_folder() {
-    assert!(refusal(&[]).contains("data_batch_1.bin"));
+fn a_folder_without_pictures() {
+    for files in [&[][..], &[("notes.txt", b"none".to_vec())]] {
+        let text = refusal(files);
+        assert!(text.contains("it holds no pictures"), "{text}");
+        assert!(text.contains("CLASS/*.{png"), "{text}");
+    }
 }
 
 #[test]
@@ -84,11 +88,18 @@ fn settings_that_mean_nothing() {
         ["--images", "99999999999999"],
         ["--seed", "-1"],
         ["--model", "resnet7"],
+        ["--device", "cuda"],
+        ["--size", "4"],
+        ["--runs", "0"],
+        ["--sweep", "threads=1"],
+        ["--allocator", "jemalloc"],
+        ["--workload", "video"],
     ] {
         let output = trainer(&args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         let text = String::from_utf8(output.stderr).unwrap();
         let value = format!("'{}' for '{}", args[1], args[0]);
+        assert!(output.stdout.is_empty(), "{args:?}");
         assert!(text.contains(&value), "{text}");
     }
 }
@@ -132,6 +143,45 @@ fn a_json_file_in_a_folder_that_is_not_there() {
             .unwrap()
             .contains("/no/such/folder/rows.json")
     );
+}
+
+#[test]
+fn an_unknown_device_is_told_which_one_works() {
+    let output = trainer(&["train", "--device", "cuda:0"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        text.contains("choose flex, Burn's backend for CPUs"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_size_that_the_pictures_do_not_have() {
+    let output = trainer(&["--size", "64", "--step-ms", "0"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        text.contains("--size 64") && text.contains("leave --size out"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_training_that_diverges_says_what_to_do() {
+    let output = trainer(&[
+        "train",
+        "--images",
+        "64",
+        "--batch-size",
+        "8",
+        "--lr",
+        "1e30",
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("choose a lower --lr"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
 }
 
 #[test]

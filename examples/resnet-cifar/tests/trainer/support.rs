@@ -1,5 +1,7 @@
 //! Running the trainer as a user would.
 
+use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -31,4 +33,40 @@ pub(crate) fn count(row: &Value, field: &str) -> u64 {
     row[field]
         .as_u64()
         .unwrap_or_else(|| panic!("no {field} in {row}"))
+}
+
+/// What a run that must fail says: one line, with exit code 1 and nothing on standard output.
+pub(crate) fn refused(args: &[&str]) -> String {
+    let output = trainer(args);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{args:?}: {text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(text.starts_with("error: "), "{text}");
+    text
+}
+
+/// What a run that must succeed prints.
+pub(crate) fn printed(args: &[&str]) -> String {
+    let output = trainer(args);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Writes `count` flat pictures of `side` × `side` as files with this ending, in two classes.
+pub(crate) fn draw_folder(folder: &Path, count: u8, (side, ending): (u32, &str)) {
+    for number in 0..count {
+        let class = folder.join(["dark", "light"][usize::from(number % 2)]);
+        fs::create_dir_all(&class).unwrap();
+        let value = number / 2 + 128 * (number % 2);
+        let picture = image::RgbImage::from_pixel(side, side, image::Rgb([value, 99, 255 - value]));
+        picture
+            .save(class.join(format!("{number:03}.{ending}")))
+            .unwrap();
+    }
+}
+
+/// A path as an argument.
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
 }

@@ -1,4 +1,4 @@
-//! The file that a report is written to: a plain file appears whole or not at all, anything else
+//! The file that a result is written to: a plain file appears whole or not at all, anything else
 //! is written through.
 
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -8,9 +8,9 @@ use std::process;
 
 use anyhow::{Context as _, ensure};
 
-/// Where a report goes; nothing is there before it is written.
+/// Where a result goes; nothing is there before it is written.
 #[derive(Debug)]
-pub(crate) struct Report<'a>(&'a Path);
+pub(crate) struct Destination<'a>(&'a Path);
 
 /// What stands at a place, as far as writing is concerned.
 #[derive(Debug)]
@@ -21,21 +21,21 @@ enum Place {
     WrittenThrough,
 }
 
-impl<'a> Report<'a> {
+impl<'a> Destination<'a> {
     /// Fails at once where the place cannot be written, not after the work.
     pub(crate) fn to(place: &'a Path) -> anyhow::Result<Self> {
         let shown = place.display();
         let folder = place.to_string_lossy().ends_with(path::is_separator) || place.is_dir();
         ensure!(!folder, "cannot write {shown}: it is a folder");
         ensure!(place.file_name().is_some(), "{shown} names no file");
-        let report = Self(place);
-        report
+        let destination = Self(place);
+        destination
             .try_out()
             .with_context(|| format!("cannot write {shown}"))?;
-        Ok(report)
+        Ok(destination)
     }
 
-    /// Writes the whole report.
+    /// Writes the whole of it.
     pub(crate) fn write(&self, text: &str) -> anyhow::Result<()> {
         let written = Place::of(self.0).and_then(|place| match place {
             Place::Replaced(permissions) => Beside::of(self.0)?.write(text, permissions),
@@ -121,16 +121,16 @@ mod tests {
     use super::*;
 
     fn write(place: &Path, text: &str) {
-        Report::to(place).unwrap().write(text).unwrap();
+        Destination::to(place).unwrap().write(text).unwrap();
     }
 
     #[test]
     fn a_file_appears_whole_and_only_when_it_is_written() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("rows.json");
-        let report = Report::to(&place).unwrap();
+        let destination = Destination::to(&place).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-        report.write("[]").unwrap();
+        destination.write("[]").unwrap();
         assert_eq!(fs::read_to_string(&place).unwrap(), "[]\n");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
@@ -140,21 +140,23 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("rows.json");
         fs::write(&place, "a longer text of before").unwrap();
-        let report = Report::to(&place).unwrap();
+        let destination = Destination::to(&place).unwrap();
         assert_eq!(
             fs::read_to_string(&place).unwrap(),
             "a longer text of before"
         );
-        report.write("[]").unwrap();
+        destination.write("[]").unwrap();
         assert_eq!(fs::read_to_string(&place).unwrap(), "[]\n");
     }
 
     #[test]
     fn a_place_that_cannot_be_written_is_refused_before_the_work() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(Report::to(Path::new("")).is_err());
+        assert!(Destination::to(Path::new("")).is_err());
         for place in ["", "no/such/rows.json", "rows.json/"] {
-            let text = Report::to(&dir.path().join(place)).unwrap_err().to_string();
+            let text = Destination::to(&dir.path().join(place))
+                .unwrap_err()
+                .to_string();
             let shown = place.trim_end_matches('/');
             assert!(
                 text.contains("cannot write") && text.contains(shown),
@@ -223,7 +225,7 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let link = dir.path().join("link");
             symlink("no/such/target", &link).unwrap();
-            let error = Report::to(&link).unwrap().write("[]").unwrap_err();
+            let error = Destination::to(&link).unwrap().write("[]").unwrap_err();
             let text = format!("{error:#}");
             assert!(
                 text.starts_with("cannot write ") && text.contains("link"),

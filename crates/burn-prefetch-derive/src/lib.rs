@@ -1,0 +1,1 @@
+//! Derives which tensors a batch holds.

@@ -1,0 +1,106 @@
+//! What a training is made of, and which loader feeds it.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+use super::setup::{Setup, flag_of};
+use crate::number::within;
+
+const MOST_EPOCHS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
+const MOST_AHEAD: usize = 65_536;
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TrainArgs {
+    #[command(flatten)]
+    pub(crate) setup: Setup,
+    /// Passes over the training pictures, 1 to 10,000; the learning rate falls to a tenth at 1/2
+    /// and at 3/4 of all steps.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "2",
+        allow_negative_numbers = true
+    )]
+    #[arg(value_parser = within(NonZeroUsize::MIN..=MOST_EPOCHS))]
+    pub(crate) epochs: NonZeroUsize,
+    #[command(flatten)]
+    pub(crate) loader: LoaderArgs,
+    /// Keep checkpoints and metrics in the folder DIR; without it nothing is kept.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Continue after the last checkpoint in `--out DIR`, up to `--epochs` in all.
+    #[arg(long, requires = "out")]
+    pub(crate) resume: bool,
+    /// One line for each epoch instead of the dashboard, which a terminal gets otherwise.
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
+/// Which loader feeds the training, and how far it may run ahead.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub(crate) struct LoaderArgs {
+    /// The loader to use.
+    #[arg(long, value_enum, default_value_t = LoaderKind::Prefetch)]
+    pub(crate) loader: LoaderKind,
+    /// Batches alive for each worker, 0 to 65,536 (burn-prefetch only; learned as it runs where
+    /// nothing is given).
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = within(0..=MOST_AHEAD))]
+    pub(crate) prefetch_factor: Option<usize>,
+    /// Batches alive in total, 0 to 65,536 (burn-prefetch only); 0 makes each when it is asked for.
+    /// The stricter of the two wins.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = within(0..=MOST_AHEAD))]
+    pub(crate) prefetch: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum LoaderKind {
+    /// burn-prefetch
+    #[serde(rename = "burn-prefetch")]
+    Prefetch,
+    /// Burn's own loader, as it is
+    #[serde(rename = "burn")]
+    Burn,
+}
+
+impl LoaderArgs {
+    /// A loader without any setting of its own.
+    pub(crate) fn plain(loader: LoaderKind) -> Self {
+        Self {
+            loader,
+            prefetch_factor: None,
+            prefetch: None,
+        }
+    }
+
+    /// Whether these settings go together, or why they do not.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        let bounded = self.prefetch.is_some() || self.prefetch_factor.is_some();
+        if self.loader == LoaderKind::Burn && bounded {
+            bail!(
+                "--loader burn has no prefetch setting; leave --prefetch and --prefetch-factor out"
+            );
+        }
+        Ok(())
+    }
+
+    /// The same settings as command-line arguments, for a child process.
+    pub(crate) fn to_args(&self) -> Vec<OsString> {
+        let mut args = vec!["--loader".into(), flag_of(&self.loader).into()];
+        for (flag, value) in [
+            ("--prefetch-factor", self.prefetch_factor),
+            ("--prefetch", self.prefetch),
+        ] {
+            if let Some(value) = value {
+                args.extend([flag.into(), value.to_string().into()]);
+            }
+        }
+        args
+    }
+}

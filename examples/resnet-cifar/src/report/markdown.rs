@@ -1,0 +1,64 @@
+//! The comparison as Markdown, for pasting.
+
+use std::fmt::Write as _;
+
+use super::{Comparison, machine, words};
+use crate::compare::headline;
+
+/// Title, table, headline, machine and command.
+pub(super) fn markdown(comparison: &Comparison) -> String {
+    let Comparison { rows, swept, .. } = comparison;
+    let mut text = format!("{}\n\n{}\n", words::title(rows, *swept), table(comparison));
+    if let Some(headline) = headline(rows) {
+        let _ = writeln!(text, "{headline}\n");
+    }
+    for line in words::legend(rows, *swept) {
+        let _ = writeln!(text, "- {line}");
+    }
+    for (fact, value) in machine::facts() {
+        let _ = writeln!(text, "- {fact}: {value}");
+    }
+    let took = words::duration(comparison.took);
+    let _ = write!(
+        text,
+        "\nMade in {took} by:\n\n```sh\n{}\n```",
+        comparison.command
+    );
+    text
+}
+
+fn table(comparison: &Comparison) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut text = line(&words::HEADINGS.map(str::to_owned));
+    text.push_str("|---");
+    text.push_str(&"|---:".repeat(words::HEADINGS.len() - 1));
+    text.push_str("|\n");
+    for row in &comparison.rows {
+        let mut cells = words::cells(row).map(|cell| cell.replace('|', "\\|"));
+        if comparison.swept && row.on_frontier {
+            cells[0].push_str(" ◆");
+        }
+        text.push_str(&line(&cells));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::comparison_of_test;
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_has_every_column() {
+        let text = markdown(&comparison_of_test());
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+        assert_eq!(lines.len(), 2 + comparison_of_test().rows.len());
+        for line in lines {
+            assert_eq!(
+                line.matches('|').count(),
+                words::HEADINGS.len() + 1,
+                "{line}"
+            );
+        }
+    }
+}

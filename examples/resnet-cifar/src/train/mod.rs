@@ -1,0 +1,220 @@
+//! Training for some epochs through burn-train, with the accuracy on held-out pictures.
+
+mod journal;
+mod keep;
+mod quiet;
+mod schedule;
+mod steps;
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow, bail, ensure};
+use burn::data::dataloader::DataLoader;
+use burn::tensor::Device;
+use burn::train::logger::FileMetricLogger;
+use burn::train::metric::{AccuracyMetric, LearningRateMetric, LossMetric};
+use burn::train::{ExecutionStrategy, Interrupter, Learner, LearningResult, SupervisedTraining};
+
+use crate::batch::PictureBatch;
+use crate::cli::{LoaderArgs, Setup, TrainArgs, Workload};
+use crate::data::{Owner, Pictures, Request, Split};
+use crate::gauge::Gauge;
+use crate::interrupt::{self, Interrupted};
+use crate::loader::Feed;
+use crate::model::ResNet;
+use crate::step;
+use journal::{DIVERGED, Epoch, Journal, Printing};
+use keep::Kept;
+use quiet::Quiet;
+use schedule::Schedule;
+
+type Batches = Arc<dyn DataLoader<PictureBatch>>;
+
+/// What the training is stopped with by Ctrl-C.
+const INTERRUPTED: &str = "interrupted";
+
+/// Trains; on a terminal with burn-train's dashboard, else with one line for each epoch.
+pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
+    args.loader.check()?;
+    let setup = &args.setup;
+    let device = setup.device.open();
+    let (pictures, test) = load(setup)?;
+    let open = |folder| Kept::open(args, folder, &pictures);
+    let kept = args.out.as_deref().map(open).transpose()?;
+    let title = setup.model.title();
+    device.seed(setup.seed);
+    let model = ResNet::new(setup.model, pictures.classes, &device);
+    if let Some(kept) = &kept {
+        kept.try_out(&model, title)?;
+    }
+    say(&format!(
+        "{title}; {}; tested on {}",
+        pictures.name, test.name
+    ))?;
+    let training = Training {
+        args,
+        device,
+        kept,
+        printing: printing(args),
+        interrupter: Interrupter::new(),
+    };
+    training.run(model, [&pictures, &test])
+}
+
+fn load(setup: &Setup) -> anyhow::Result<(Arc<Pictures>, Arc<Pictures>)> {
+    let request = Request {
+        setup,
+        workload: Workload::Memory,
+        owner: Owner::User,
+    };
+    let (pictures, test) = (request.load(Split::Train)?, request.load(Split::Test)?);
+    let enough = pictures.len() > 0 && test.len() > 0;
+    ensure!(enough, "there is nothing to train on");
+    ensure!(
+        pictures.classes == test.classes,
+        "the training pictures have {} classes and the test pictures {}",
+        pictures.classes,
+        test.classes
+    );
+    Ok((pictures, test))
+}
+
+fn printing(args: &TrainArgs) -> Printing {
+    if args.plain || !io::stdout().is_terminal() {
+        Printing::AtOnce
+    } else {
+        Printing::AfterTheDashboard
+    }
+}
+
+/// One training, from the first epoch that is missing to the last that is wanted.
+struct Training<'a> {
+    args: &'a TrainArgs,
+    device: Device,
+    kept: Option<Kept>,
+    printing: Printing,
+    interrupter: Interrupter,
+}
+
+impl Training<'_> {
+    fn run(self, model: ResNet, [pictures, test]: [&Arc<Pictures>; 2]) -> anyhow::Result<()> {
+        let setup = &self.args.setup;
+        let train_batches = self.batches(pictures, Some(&self.args.loader))?;
+        let test_batches = self.batches(test, None)?;
+        let steps = pictures.len().div_ceil(setup.batch_size.get()) * self.args.epochs.get();
+        let schedule = Schedule::new(setup.lr, steps);
+        let learner = Learner::new(model, step::optimizer(), schedule);
+        let journal = Journal::new(self.printing, pictures.classes, self.interrupter.clone());
+        let supervised = self.supervised([train_batches, test_batches], &journal)?;
+        let result = supervised.launch(learner);
+        let end = Self::end(&result);
+        // Closes the dashboard, if there is one.
+        drop(result);
+        let (lines, epochs) = journal.close();
+        for line in lines {
+            say(&line)?;
+        }
+        if let Some(line) = summary(&epochs) {
+            say(&line)?;
+        }
+        end
+    }
+
+    fn batches(
+        &self,
+        pictures: &Arc<Pictures>,
+        training: Option<&LoaderArgs>,
+    ) -> anyhow::Result<Batches> {
+        let setup = &self.args.setup;
+        let gauge = Gauge::new(setup.batch_size.get());
+        let inner = self.device.clone().inner();
+        let feed = Feed {
+            setup,
+            pictures,
+            gauge: &gauge,
+            device: if training.is_some() {
+                &self.device
+            } else {
+                &inner
+            },
+            workload: Workload::Memory,
+            epoch: self.kept.as_ref().map_or(0, |kept| kept.epoch),
+        };
+        match training {
+            Some(args) => feed.training(args),
+            None => feed.testing(),
+        }
+    }
+
+    fn supervised(
+        &self,
+        [train, test]: [Batches; 2],
+        journal: &Journal,
+    ) -> anyhow::Result<SupervisedTraining<ResNet>> {
+        let folder = self.kept.as_ref().map(|kept| kept.folder.as_path());
+        let strategy = ExecutionStrategy::SingleDevice(self.device.clone());
+        let mut training = SupervisedTraining::new(folder.unwrap_or(Path::new("")), train, test)
+            .metrics((LossMetric::new(), AccuracyMetric::new()))
+            .metric_train_numeric(LearningRateMetric::new())
+            .num_epochs(self.args.epochs.get())
+            .with_training_strategy(strategy.into())
+            .with_interrupter(self.interrupter.clone())
+            .with_application_logger(None)
+            .with_progress_logger(journal.clone());
+        // The first that is asked for past values is the one that has them.
+        if let Some(folder) = folder {
+            training = training
+                .with_metric_logger(FileMetricLogger::new(folder))
+                .with_default_checkpointers();
+        }
+        training = training.with_metric_logger(journal.clone());
+        if let Some(kept) = self.kept.as_ref().filter(|kept| kept.epoch > 0) {
+            training = training.checkpoint(kept.epoch);
+        }
+        if self.printing == Printing::AtOnce {
+            let interrupter = self.interrupter.clone();
+            interrupt::or_stop(move || interrupter.stop(Some(INTERRUPTED)))?;
+            training = training.renderer(Box::new(Quiet));
+        }
+        Ok(training)
+    }
+
+    /// Whether the training came to its end.
+    fn end(result: &LearningResult<ResNet>) -> anyhow::Result<()> {
+        if let Some(error) = &result.error {
+            return Err(anyhow!("the training was stopped by an error: {error}"));
+        }
+        let reason = result
+            .interrupted
+            .as_ref()
+            .map(|stop| stop.reason.clone().unwrap_or_default());
+        match reason.as_deref() {
+            None => Ok(()),
+            Some(DIVERGED) => bail!(DIVERGED),
+            Some(_) => Err(Interrupted.into()),
+        }
+    }
+}
+
+/// The last epoch and the best.
+fn summary(epochs: &[Epoch]) -> Option<String> {
+    let last = epochs.last()?;
+    let best = epochs
+        .iter()
+        .max_by(|one, other| one.accuracy.total_cmp(&other.accuracy))?;
+    let best = if best == last {
+        "the best so far".to_owned()
+    } else {
+        format!("best: {:.2} % after epoch {}", best.accuracy, best.number)
+    };
+    let (accuracy, number) = (last.accuracy, last.number);
+    Some(format!(
+        "test accuracy after epoch {number}: {accuracy:.2} % ({best})"
+    ))
+}
+
+fn say(line: &str) -> anyhow::Result<()> {
+    writeln!(io::stdout().lock(), "{line}").context("cannot print")
+}
