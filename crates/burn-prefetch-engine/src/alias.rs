@@ -18,6 +18,11 @@ pub(crate) struct AliasTable {
 }
 
 impl AliasTable {
+    /// How many weights there are.
+    pub(crate) fn len(&self) -> usize {
+        self.keep.len()
+    }
+
     /// # Errors
     ///
     /// When `weights` cannot be used.

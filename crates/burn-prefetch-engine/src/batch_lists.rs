@@ -34,6 +34,7 @@ struct Lists {
     indices: Vec<usize>,
     ends: Vec<usize>,
     longest: usize,
+    data_len: usize,
 }
 
 impl Lists {
@@ -56,6 +57,7 @@ impl BatchLists {
             indices: Vec::new(),
             ends: Vec::new(),
             longest: 0,
+            data_len,
         };
         for (batch, list) in batches.into_iter().enumerate() {
             let list = list.as_ref();
@@ -108,6 +110,10 @@ impl From<BatchLists> for Plan {
 }
 
 impl Batches for BatchLists {
+    fn data_len(&self) -> usize {
+        self.lists.data_len
+    }
+
     fn at(&self, epoch: usize) -> Arc<dyn EpochBatches> {
         let batches = self.lists.ends.len();
         let key = |seed| derive(seed, Domain::Batches, epoch as u64, 0);

@@ -118,6 +118,10 @@ impl<S> fmt::Debug for Custom<S> {
 }
 
 impl<S: BatchSampler> Batches for Custom<S> {
+    fn data_len(&self) -> usize {
+        self.data_len
+    }
+
     fn at(&self, epoch: usize) -> Arc<dyn EpochBatches> {
         let sizes = self.sampler.sizes(epoch);
         Arc::new(CustomEpoch {
@@ -129,8 +133,8 @@ impl<S: BatchSampler> Batches for Custom<S> {
         })
     }
 
-    fn untrusted(&self) -> Option<usize> {
-        Some(self.data_len)
+    fn is_trusted(&self) -> bool {
+        false
     }
 
     fn identity(&self) -> Identity {

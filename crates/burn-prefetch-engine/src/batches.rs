@@ -8,12 +8,16 @@ use crate::seed::digest;
 
 /// Numbered batches of any sizes, for every epoch: a pure function of its fields.
 pub(crate) trait Batches: fmt::Debug + Send + Sync {
-    /// One epoch's batches. Runs on the thread that begins a pass.
+    /// How many items the data has that indices are of.
+    fn data_len(&self) -> usize;
+
+    /// One epoch's batches. Runs on the thread that begins a pass. As many in every epoch where
+    /// indices are [trusted](Self::is_trusted).
     fn at(&self, epoch: usize) -> Arc<dyn EpochBatches>;
 
-    /// Where indices come from the user, and so may be wrong: how many items the data has.
-    fn untrusted(&self) -> Option<usize> {
-        None
+    /// Whether indices are known to be within the data; not where the user's code returns them.
+    fn is_trusted(&self) -> bool {
+        true
     }
 
     fn identity(&self) -> Identity;
@@ -43,19 +47,24 @@ pub(crate) trait EpochBatches: Send + Sync {
     fn index(&self, number: usize, place: usize) -> usize;
 }
 
-/// A part of the batches of every epoch: those whose number, scaled to items, lies in
+/// A part of the batches of every epoch: those whose number, scaled to `items`, lies in
 /// `start..end`. Slices that share no item number share no batch, and all of them leave none out.
 #[derive(Debug)]
 pub(crate) struct Slice {
     pub(crate) of: Arc<dyn Batches>,
     pub(crate) start: usize,
     pub(crate) end: usize,
+    pub(crate) items: usize,
 }
 
 impl Batches for Slice {
+    fn data_len(&self) -> usize {
+        self.of.data_len()
+    }
+
     fn at(&self, epoch: usize) -> Arc<dyn EpochBatches> {
         let of = self.of.at(epoch);
-        let (batches, items) = (of.num_batches(), of.num_items());
+        let (batches, items) = (of.num_batches(), self.items);
         let number = |item: usize| {
             let scaled = (item as u128 * batches as u128).div_ceil(items.max(1) as u128);
             usize::try_from(scaled).unwrap_or(batches).min(batches)
@@ -64,14 +73,19 @@ impl Batches for Slice {
         Arc::new(EpochSlice { of, start, end })
     }
 
-    fn untrusted(&self) -> Option<usize> {
-        self.of.untrusted()
+    fn is_trusted(&self) -> bool {
+        self.of.is_trusted()
     }
 
     fn identity(&self) -> Identity {
         let whole = self.of.identity();
         Identity {
-            digest: digest([whole.digest, self.start as u64, self.end as u64]),
+            digest: digest(
+                [self.start, self.end, self.items]
+                    .map(|n| n as u64)
+                    .into_iter()
+                    .chain([whole.digest]),
+            ),
             ..whole
         }
     }

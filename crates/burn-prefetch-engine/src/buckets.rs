@@ -108,6 +108,10 @@ impl From<Buckets> for Plan {
 }
 
 impl Batches for Buckets {
+    fn data_len(&self) -> usize {
+        self.layout.indices.len()
+    }
+
     fn at(&self, epoch: usize) -> Arc<dyn EpochBatches> {
         let layout = Arc::clone(&self.layout);
         let shuffle = self.shuffle.map(|seed| Shuffle {

@@ -70,6 +70,10 @@ impl From<ClassBalanced> for Order {
 }
 
 impl Recipe for ClassBalanced {
+    fn data_len(&self) -> usize {
+        self.items.len()
+    }
+
     fn len(&self, _epoch: usize) -> usize {
         self.classes.draws()
     }

@@ -122,6 +122,18 @@ pub fn context() -> Option<FetchContext> {
     FRAME.with(|slot| slot.borrow().as_ref().map(|frame| frame.context))
 }
 
+/// Which of the `len` items of the batch that this thread is working on are real: `true` for those,
+/// `false` for the last ones where these repeat others to fill the batch up. All are outside a
+/// loader and without padding.
+///
+/// For a batcher, whose batch carries the mask to whoever weighs the loss by it.
+#[must_use]
+pub fn real_mask(len: usize) -> Vec<bool> {
+    let padding = context().map_or(0, |context| context.padding);
+    let real = len.saturating_sub(padding);
+    (0..len).map(|place| place < real).collect()
+}
+
 /// The random numbers of the item or batch that this thread is working on.
 ///
 /// In `Dataset::get` they are a function of (seed, epoch, index), in a batcher of (seed, epoch,

@@ -48,6 +48,7 @@ pub(crate) const VERSION: u32 = 1 + shuffles::VERSION + patterns::VERSION;
 #[derive(Clone, Debug)]
 pub struct Mixture {
     sets: Arc<[Set]>,
+    data_len: usize,
     block: usize,
     draws: usize,
     seed: u64,
@@ -102,6 +103,7 @@ impl Mixture {
         }
         Ok(Self {
             sets: sets.into(),
+            data_len: start,
             block,
             draws,
             seed,
@@ -159,6 +161,10 @@ impl From<Mixture> for Order {
 }
 
 impl Recipe for Mixture {
+    fn data_len(&self) -> usize {
+        self.data_len
+    }
+
     fn len(&self, _epoch: usize) -> usize {
         self.draws
     }

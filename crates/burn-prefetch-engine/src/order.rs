@@ -1,6 +1,7 @@
 //! Which dataset indices an epoch visits, and when.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::order_error::OrderError;
@@ -31,11 +32,13 @@ enum Kind {
         shuffle: Option<u64>,
     },
     Recipe(Arc<dyn Recipe>),
-    /// The positions `start..end` of a recipe's epochs.
+    /// The positions `start..end` of a recipe's epochs of `of` positions, and as large a part of
+    /// longer and shorter ones.
     Positions {
         recipe: Arc<dyn Recipe>,
         start: usize,
         end: usize,
+        of: usize,
     },
 }
 
@@ -74,18 +77,20 @@ impl Order {
         }
     }
 
-    /// The part `start..end` of this order.
+    /// The part `start..end` of this order, where an epoch has `of` items.
     ///
     /// Of data in sequence, shuffled, shuffled in a window, or of a subset: these items, ordered
     /// within themselves, so that two slices share none. Of what is drawn in another way: these
     /// positions of each epoch, so that two slices of one epoch do not overlap, while an item may
-    /// be in one slice in this epoch and in the other in the next.
+    /// be in one slice in this epoch and in the other in the next. Where a sampler of your own has
+    /// epochs of other lengths, the bounds move with the length: slices that made up the whole of
+    /// one epoch make up the whole of every one.
     ///
     /// # Panics
     ///
     /// When `start > end`, or `end` is beyond data that does not change: the caller checks.
     #[must_use]
-    pub fn slice(&self, start: usize, end: usize) -> Self {
+    pub fn slice(&self, start: usize, end: usize, of: usize) -> Self {
         assert!(start <= end, "the caller checks the bounds of a slice");
         let kind = match &self.kind {
             Kind::Range {
@@ -106,17 +111,24 @@ impl Order {
                     recipe: Arc::clone(recipe),
                     start,
                     end,
+                    of,
                 },
             },
+            // Both bounds in the items of the whole, as they are where its epochs have `of`.
             Kind::Positions {
                 recipe,
                 start: from,
                 end: to,
-            } => Kind::Positions {
-                recipe: Arc::clone(recipe),
-                start: from.saturating_add(start).min(*to),
-                end: from.saturating_add(end).min(*to),
-            },
+                of: whole,
+            } => {
+                let within = |bound| from + scaled(bound, (to - from, of));
+                Kind::Positions {
+                    recipe: Arc::clone(recipe),
+                    start: within(start),
+                    end: within(end),
+                    of: *whole,
+                }
+            }
         };
         Self { kind }
     }
@@ -127,10 +139,41 @@ impl Order {
         match &self.kind {
             Kind::Range { len, .. } => *len,
             Kind::Recipe(recipe) => recipe.len(epoch),
-            Kind::Positions { recipe, start, end } => {
+            Kind::Positions { .. } => self.positions(epoch).len(),
+        }
+    }
+
+    /// The positions of `epoch` that are visited, where they are a part.
+    fn positions(&self, epoch: usize) -> Range<usize> {
+        match &self.kind {
+            Kind::Positions {
+                recipe,
+                start,
+                end,
+                of,
+            } => {
                 let len = recipe.len(epoch);
-                len.min(*end).saturating_sub(*start)
+                scaled(*start, (len, *of))..scaled(*end, (len, *of))
             }
+            Kind::Range { len, .. } => 0..*len,
+            Kind::Recipe(recipe) => 0..recipe.len(epoch),
+        }
+    }
+
+    /// How many items the data has that indices are of; of data in sequence or shuffled, at least
+    /// how many.
+    pub(crate) fn data_len(&self) -> usize {
+        match &self.kind {
+            Kind::Range { start, len, .. } => start + len,
+            Kind::Recipe(recipe) | Kind::Positions { recipe, .. } => recipe.data_len(),
+        }
+    }
+
+    /// Whether every epoch has as many items as every other.
+    pub(crate) fn is_steady(&self) -> bool {
+        match &self.kind {
+            Kind::Range { .. } => true,
+            Kind::Recipe(recipe) | Kind::Positions { recipe, .. } => recipe.is_trusted(),
         }
     }
 
@@ -148,10 +191,16 @@ impl Order {
                 digest: digest([*start as u64, *len as u64, shuffle.unwrap_or_default()]),
             },
             Kind::Recipe(recipe) => recipe.identity(),
-            Kind::Positions { recipe, start, end } => {
+            Kind::Positions {
+                recipe,
+                start,
+                end,
+                of,
+            } => {
                 let whole = recipe.identity();
+                let bounds = [*start, *end, *of].map(|bound| bound as u64);
                 Identity {
-                    digest: digest([whole.digest, *start as u64, *end as u64]),
+                    digest: digest(bounds.into_iter().chain([whole.digest])),
                     ..whole
                 }
             }
@@ -180,10 +229,21 @@ impl Order {
                 (*start, Form::Shuffled(Permutation::new(len, key)))
             }
             Kind::Recipe(recipe) => (0, Form::made(recipe, epoch)),
-            Kind::Positions { recipe, start, .. } => (*start, Form::made(recipe, epoch)),
+            Kind::Positions { recipe, .. } => {
+                (self.positions(epoch).start, Form::made(recipe, epoch))
+            }
         };
         EpochOrder { start, len, form }
     }
+}
+
+/// Where a bound stands in `len` items that stands at `bound` in `of`.
+fn scaled(bound: usize, (len, of): (usize, usize)) -> usize {
+    if len == of {
+        return bound.min(len);
+    }
+    let scaled = bound as u128 * len as u128 / of.max(1) as u128;
+    usize::try_from(scaled).map_or(len, |scaled| scaled.min(len))
 }
 
 /// The order of one epoch: from position to dataset index.
@@ -275,9 +335,10 @@ impl EpochOrder {
     pub(crate) fn checked_index(&self, position: usize) -> Result<usize, OrderError> {
         let index = self.index(position);
         if let Form::Made(made) = &self.form
-            && let Some(len) = made.recipe.untrusted()
-            && index >= len
+            && !made.recipe.is_trusted()
+            && index >= made.recipe.data_len()
         {
+            let len = made.recipe.data_len();
             return Err(OrderError::Beyond {
                 position,
                 index,
@@ -332,7 +393,7 @@ mod tests {
 
     #[test]
     fn a_slice_stays_within_its_bounds() {
-        let order = Order::shuffled(100, 7).slice(20, 50).slice(5, 15);
+        let order = Order::shuffled(100, 7).slice(20, 50, 100).slice(5, 15, 30);
         let mut seen = all(&order, 3);
         seen.sort_unstable();
         assert_eq!(seen, (25..35).collect::<Vec<_>>());
@@ -341,8 +402,11 @@ mod tests {
     #[test]
     fn the_whole_as_a_slice_changes_nothing() {
         let order = Order::shuffled(100, 7);
-        assert_eq!(all(&order, 1), all(&order.slice(0, 100), 1));
-        let (twice, once) = (order.slice(2, 9).slice(1, 4), order.slice(3, 6));
+        assert_eq!(all(&order, 1), all(&order.slice(0, 100, 100), 1));
+        let (twice, once) = (
+            order.slice(2, 9, 100).slice(1, 4, 7),
+            order.slice(3, 6, 100),
+        );
         assert_eq!(all(&twice, 1), all(&once, 1));
         assert_eq!(twice.identity(), once.identity());
         assert_ne!(once.identity(), order.identity());
@@ -352,7 +416,7 @@ mod tests {
     fn epochs_and_slices_differ() {
         let order = Order::shuffled(100, 7);
         assert_ne!(all(&order, 0), all(&order, 1));
-        let halves = [order.slice(0, 50), order.slice(50, 100)].map(|half| all(&half, 0));
+        let halves = [order.slice(0, 50, 100), order.slice(50, 100, 100)].map(|half| all(&half, 0));
         assert_ne!(
             halves[0],
             halves[1].iter().map(|i| i - 50).collect::<Vec<_>>()
@@ -364,14 +428,14 @@ mod tests {
         let start = |order: &Order, epoch| all(order, epoch)[..5].to_vec();
         let order = Order::shuffled(100, 7);
         assert_eq!(start(&order, 0), [17, 27, 62, 47, 39]);
-        assert_eq!(start(&order.slice(20, 60), 3), [25, 28, 36, 53, 38]);
+        assert_eq!(start(&order.slice(20, 60, 100), 3), [25, 28, 36, 53, 38]);
         let order = Order::shuffled(1_000_000, 7);
         assert_eq!(
             start(&order, 2),
             [911_066, 627_620, 952_982, 994_941, 822_638]
         );
         assert_eq!(
-            start(&order.slice(5, 100_005), 2),
+            start(&order.slice(5, 100_005, 1_000_000), 2),
             [2_228, 45_113, 97_396, 86_942, 42_003]
         );
     }
@@ -380,9 +444,15 @@ mod tests {
     fn epochs_of_a_sampler_have_lengths_of_their_own() {
         let order = Order::sampled(Growing, 4);
         assert_eq!([0, 1, 7].map(|epoch| order.at(epoch).len()), [0, 1, 7]);
-        let slice = order.slice(2, 9).slice(1, 3);
-        assert_eq!([2, 3, 4, 5, 9].map(|e| slice.num_items(e)), [0, 0, 1, 2, 2]);
+        let slice = order.slice(2, 9, 9).slice(1, 3, 7);
         assert_eq!(all(&slice, 9), [3, 4]);
+        // A third and two thirds of whatever there is.
+        let parts = [order.slice(0, 3, 9), order.slice(3, 9, 9)];
+        for epoch in 0..20 {
+            let apart = parts.iter().flat_map(|part| all(part, epoch));
+            assert!(apart.eq(0..epoch), "epoch {epoch}");
+            assert_eq!(parts[0].num_items(epoch), epoch / 3);
+        }
     }
 
     #[test]
@@ -408,7 +478,7 @@ mod tests {
                 ("length", all(&Order::shuffled(len + 1, 7), 0)),
                 (
                     "slice",
-                    all(&Order::shuffled(len + 1, 7).slice(1, len + 1), 0),
+                    all(&Order::shuffled(len + 1, 7).slice(1, len + 1, len + 1), 0),
                 ),
             ];
             let this = all(&order, 0);
@@ -458,6 +528,10 @@ mod tests {
     struct Counting(Arc<AtomicUsize>);
 
     impl Recipe for Counting {
+        fn data_len(&self) -> usize {
+            100
+        }
+
         fn len(&self, _epoch: usize) -> usize {
             100
         }
@@ -478,7 +552,7 @@ mod tests {
         let prepared = Arc::clone(&recipe.0);
         let count = || prepared.load(Ordering::SeqCst);
         let order = Order::made_from(Arc::new(recipe));
-        let epoch = order.slice(10, 90).at(3);
+        let epoch = order.slice(10, 90, 100).at(3);
         assert_eq!((epoch.len(), count()), (80, 0));
         assert!(!epoch.is_prepared());
         let ask = || {

@@ -89,6 +89,19 @@ pub enum OrderError {
         /// How many items the data has.
         len: usize,
     },
+    /// The order was made for data of another length.
+    #[error(
+        "the {what} order is of data of {made_for} items, and the dataset has {len}: make it for \
+         this dataset"
+    )]
+    OtherData {
+        /// The kind of order.
+        what: &'static str,
+        /// How many items it was made for.
+        made_for: usize,
+        /// How many items the dataset has.
+        len: usize,
+    },
     /// A batch without items.
     #[error("batch {batch} has no items: leave it out, or give it at least one")]
     EmptyBatch {

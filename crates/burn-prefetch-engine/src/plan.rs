@@ -68,27 +68,33 @@ impl Plan {
         }
     }
 
-    /// The plan of the part `start..end` of this one's items.
+    /// The plan of the part `start..end` of this one's items, where an epoch has `of` items.
     ///
     /// [`Order::slice`] says which items these are. Batches of a batch sampler stay whole: those
-    /// whose number, scaled to the number of items, lies within the bounds.
+    /// whose number, scaled to the number of items, lies within the bounds. Slices that share no
+    /// item share no batch, and slices that make up the whole leave none out.
     ///
     /// # Panics
     ///
     /// When `start > end` or `end` is beyond [`num_items`](Self::num_items): the caller checks.
     #[must_use]
-    pub fn slice(&self, start: usize, end: usize) -> Self {
+    pub fn slice(&self, start: usize, end: usize, of: usize) -> Self {
         assert!(start <= end, "the caller checks the bounds of a slice");
         match &self.cut {
             Cut::Even(even) => Self {
                 cut: Cut::Even(Ordered {
-                    order: even.order.slice(start, end),
+                    order: even.order.slice(start, end, of),
                     ..*even
                 }),
             },
             Cut::Uneven(batches) => {
-                let of = Arc::clone(batches);
-                Self::made_from(Arc::new(Slice { of, start, end }))
+                let (of, items) = (Arc::clone(batches), of);
+                Self::made_from(Arc::new(Slice {
+                    of,
+                    start,
+                    end,
+                    items,
+                }))
             }
         }
     }
@@ -117,6 +123,30 @@ impl Plan {
         match &self.cut {
             Cut::Even(even) => even.cut_of(epoch).num_batches(),
             Cut::Uneven(batches) => batches.at(epoch).num_batches(),
+        }
+    }
+
+    /// How many batches all epochs before `epoch` yield together. A sampler of your own is asked for
+    /// the length of each.
+    #[must_use]
+    pub fn batches_before(&self, epoch: usize) -> usize {
+        let steady = match &self.cut {
+            Cut::Even(even) => even.order.is_steady(),
+            Cut::Uneven(batches) => batches.is_trusted(),
+        };
+        if steady {
+            return self.num_batches(0).saturating_mul(epoch);
+        }
+        let epochs = (0..epoch).map(|epoch| self.num_batches(epoch));
+        epochs.fold(0, usize::saturating_add)
+    }
+
+    /// How many items the data has that indices are of; of data in sequence or shuffled, at least
+    /// how many.
+    pub(crate) fn data_len(&self) -> usize {
+        match &self.cut {
+            Cut::Even(even) => even.order.data_len(),
+            Cut::Uneven(batches) => batches.data_len(),
         }
     }
 
@@ -157,7 +187,7 @@ impl Plan {
                 }
             }
             Cut::Uneven(batches) => {
-                let untrusted = batches.untrusted();
+                let untrusted = (!batches.is_trusted()).then(|| batches.data_len());
                 EpochCut::uneven(batches.at(epoch), untrusted)
             }
         };
@@ -226,6 +256,13 @@ impl EpochPlan {
     #[must_use]
     pub fn following(&self) -> Self {
         self.plan.at(self.epoch.saturating_add(1))
+    }
+
+    /// How many batches all epochs before this one yield together, as
+    /// [`Plan::batches_before`] says.
+    #[must_use]
+    pub fn batches_before(&self) -> usize {
+        self.plan.batches_before(self.epoch)
     }
 
     /// How many items the epoch yields, without padding.
@@ -409,7 +446,11 @@ mod tests {
     #[test]
     fn slices_of_batches_share_none_and_leave_none_out() {
         let plan = Plan::sampled(Stairs, 20);
-        let slices = [plan.slice(0, 7), plan.slice(7, 30), plan.slice(30, 55)];
+        let slices = [
+            plan.slice(0, 7, 55),
+            plan.slice(7, 30, 55),
+            plan.slice(30, 55, 55),
+        ];
         let of = |plan: &Plan| -> Vec<_> {
             let epoch = plan.at(10);
             (0..epoch.num_batches())
@@ -419,8 +460,8 @@ mod tests {
         let apart: Vec<_> = slices.iter().flat_map(of).collect();
         assert_eq!(apart, of(&plan));
         assert!(slices.iter().all(|slice| slice.num_batches(10) > 0));
-        let within = plan.slice(0, 30).slice(5, 20);
-        assert!(within.num_batches(10) > 0 && of(&plan).starts_with(&of(&plan.slice(0, 30))));
+        let within = plan.slice(0, 30, 55).slice(5, 20, 30);
+        assert!(within.num_batches(10) > 0 && of(&plan).starts_with(&of(&plan.slice(0, 30, 55))));
     }
 
     #[test]
@@ -467,5 +508,8 @@ mod tests {
         assert_eq!([0, 1, 2].map(|epoch| plan.num_batches(epoch)), [0, 2, 5]);
         assert_eq!([0, 1, 2].map(|epoch| plan.all_items(epoch)), [0, 10, 20]);
         assert_eq!(plan.at(1).following().num_items(), 20);
+        assert_eq!([0, 1, 2, 3].map(|e| plan.batches_before(e)), [0, 0, 2, 7]);
+        let steady = Plan::new(Order::sequential(10), size, Remainder::Keep);
+        assert_eq!(steady.batches_before(1_000), 3_000);
     }
 }

@@ -50,6 +50,8 @@ pub struct Reader<S: Source> {
     /// Which batches of the epoch have been returned, by this reader or before it.
     standing: Standing,
     items_returned: usize,
+    /// Of the batch returned last.
+    padding: usize,
     /// Places freed since a worker was last woken for them.
     freed: usize,
     /// Since when `next()` has been waiting; later looks do not lose the place in line.
@@ -112,6 +114,7 @@ impl<S: Source> Reader<S> {
             turn: 0,
             standing: Standing::default(),
             items_returned: 0,
+            padding: 0,
             freed: 0,
             waiting_since: None,
             watch,
@@ -124,6 +127,12 @@ impl<S: Source> Reader<S> {
     #[must_use]
     pub fn epoch(&self) -> usize {
         self.feed.plan().epoch()
+    }
+
+    /// The batches of the epoch.
+    #[must_use]
+    pub fn plan(&self) -> &EpochPlan {
+        self.feed.plan()
     }
 
     /// How many items the pass yields in all.
@@ -148,6 +157,12 @@ impl<S: Source> Reader<S> {
     #[must_use]
     pub fn items_returned(&self) -> usize {
         self.items_returned
+    }
+
+    /// How many of the last items of the batch returned last repeat others to fill it up.
+    #[must_use]
+    pub fn padding(&self) -> usize {
+        self.padding
     }
 
     /// The next epoch's reader, whose first batches are being made already; once this one has
@@ -328,6 +343,7 @@ impl<S: Source> Iterator for Reader<S> {
         self.turn += 1;
         self.standing.mark(number);
         self.items_returned += self.feed.plan().real_items(number);
+        self.padding = self.feed.plan().padding(number);
         self.feed.returned_one(self.turn);
         self.warm_next();
         let is_last = self.turn == self.feed.turns();

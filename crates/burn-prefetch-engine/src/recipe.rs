@@ -18,7 +18,11 @@ pub struct Identity {
 
 /// An order of indices, for every epoch: a pure function of its fields.
 pub(crate) trait Recipe: fmt::Debug + Send + Sync {
-    /// How many positions `epoch` has. Runs on the thread that begins a pass.
+    /// How many items the data has that indices are of.
+    fn data_len(&self) -> usize;
+
+    /// How many positions `epoch` has. Runs on the thread that begins a pass. The same for every
+    /// epoch where indices are [trusted](Self::is_trusted).
     fn len(&self, epoch: usize) -> usize;
 
     /// What `epoch` needs to be drawn by position. Runs once an epoch, on a worker where there is
@@ -32,9 +36,9 @@ pub(crate) trait Recipe: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Where indices come from the user, and so may be wrong: how many items the data has.
-    fn untrusted(&self) -> Option<usize> {
-        None
+    /// Whether indices are known to be within the data; not where the user's code returns them.
+    fn is_trusted(&self) -> bool {
+        true
     }
 
     fn identity(&self) -> Identity;

@@ -77,6 +77,10 @@ impl<S> fmt::Debug for Custom<S> {
 }
 
 impl<S: Sampler> Recipe for Custom<S> {
+    fn data_len(&self) -> usize {
+        self.data_len
+    }
+
     fn len(&self, epoch: usize) -> usize {
         self.sampler.len(epoch)
     }
@@ -88,8 +92,8 @@ impl<S: Sampler> Recipe for Custom<S> {
         })
     }
 
-    fn untrusted(&self) -> Option<usize> {
-        Some(self.data_len)
+    fn is_trusted(&self) -> bool {
+        false
     }
 
     fn identity(&self) -> Identity {

@@ -9,10 +9,10 @@ use std::convert::Infallible;
 use rand_core::{Rng, SeedableRng, TryRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The version of what [`derive()`] and [`rng`] return: it rises when any key or number changes.
+/// The version of all random numbers: it rises when any of them changes for a seed and position.
 ///
 /// A saved state that names another version cannot be resumed to the same numbers.
-pub(crate) const VERSION: u32 = 1;
+pub const VERSION: u32 = 1;
 
 /// What the numbers are for: the same seed, epoch and position give unrelated keys in each domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

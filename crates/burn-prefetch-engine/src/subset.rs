@@ -22,6 +22,7 @@ use crate::seed::{Domain, derive, digest};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Subset {
+    data_len: usize,
     indices: Arc<[usize]>,
     start: usize,
     end: usize,
@@ -46,6 +47,7 @@ impl Subset {
                 len: data_len,
             }),
             None => Ok(Self {
+                data_len,
                 start: 0,
                 end: indices.len(),
                 indices,
@@ -71,6 +73,10 @@ impl From<Subset> for Order {
 }
 
 impl Recipe for Subset {
+    fn data_len(&self) -> usize {
+        self.data_len
+    }
+
     fn len(&self, _epoch: usize) -> usize {
         self.end - self.start
     }
@@ -141,7 +147,7 @@ mod tests {
     fn a_list_is_followed_as_it_stands() {
         let order = Order::from(Subset::new([8, 3, 3, 0], 9).unwrap());
         assert_eq!(all(&order, 5), [8, 3, 3, 0]);
-        assert_eq!(all(&order.slice(1, 4).slice(1, 3), 5), [3, 0]);
+        assert_eq!(all(&order.slice(1, 4, 4).slice(1, 3, 3), 5), [3, 0]);
         assert!(all(&Subset::new([], 0).unwrap().into(), 0).is_empty());
     }
 
@@ -152,8 +158,8 @@ mod tests {
         let shuffle = Order::shuffled(50, 7);
         let expected: Vec<_> = all(&shuffle, 2).into_iter().map(|at| list[at]).collect();
         assert_eq!(all(&order, 2), expected);
-        let slice = all(&order.slice(10, 20), 2);
-        let expected = all(&shuffle.slice(10, 20), 2);
+        let slice = all(&order.slice(10, 20, 100), 2);
+        let expected = all(&shuffle.slice(10, 20, 100), 2);
         assert!(
             slice
                 .into_iter()

@@ -76,6 +76,10 @@ impl From<Weighted> for Order {
 }
 
 impl Recipe for Weighted {
+    fn data_len(&self) -> usize {
+        self.table.len()
+    }
+
     fn len(&self, _epoch: usize) -> usize {
         self.draws
     }
@@ -166,7 +170,7 @@ mod tests {
     #[test]
     fn a_slice_is_a_part_of_the_draws() {
         let order = Order::from(Weighted::new(&WEIGHTS, 100, 7).unwrap());
-        let slice = order.slice(30, 60).at(2);
+        let slice = order.slice(30, 60, order.num_items(0)).at(2);
         let of_slice: Vec<_> = (0..30).map(|position| slice.index(position)).collect();
         assert_eq!(of_slice, drawn(2, 100)[30..60]);
     }

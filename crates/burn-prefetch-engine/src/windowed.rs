@@ -35,6 +35,7 @@ const VERSION: u32 = 1 + shuffles::VERSION;
 /// for longer ones about a hundred bytes a block.
 #[derive(Clone, Debug)]
 pub struct Windowed {
+    data_len: usize,
     start: usize,
     len: usize,
     distance: usize,
@@ -46,6 +47,7 @@ impl Windowed {
     #[must_use]
     pub fn new(len: usize, distance: usize, seed: u64) -> Self {
         Self {
+            data_len: len,
             start: 0,
             len,
             distance,
@@ -61,6 +63,10 @@ impl From<Windowed> for Order {
 }
 
 impl Recipe for Windowed {
+    fn data_len(&self) -> usize {
+        self.data_len
+    }
+
     fn len(&self, _epoch: usize) -> usize {
         self.len
     }
@@ -186,7 +192,7 @@ mod tests {
     fn slices_share_no_item_and_epochs_differ() {
         let whole = Windowed::new(100, 9, 7);
         assert_ne!(all(&whole, 0), all(&whole, 1));
-        let order = Order::from(whole).slice(20, 50).slice(5, 15);
+        let order = Order::from(whole).slice(20, 50, 100).slice(5, 15, 30);
         let epoch = order.at(3);
         let mut seen: Vec<_> = (0..10).map(|position| epoch.index(position)).collect();
         assert!(

@@ -90,6 +90,10 @@ impl From<WeightedWithoutReplacement> for Order {
 }
 
 impl Recipe for WeightedWithoutReplacement {
+    fn data_len(&self) -> usize {
+        self.weights.len()
+    }
+
     fn len(&self, _epoch: usize) -> usize {
         self.draws
     }

@@ -147,6 +147,7 @@ fn a_batch_knows_what_of_it_is_padding() {
         let batches: Vec<_> = pass.by_ref().map(Result::unwrap).collect();
         assert_eq!(batches[2], [8, 9, 0, 1]);
         assert_eq!((seen.load(SeqCst), pass.items_returned()), (2, 10));
+        assert_eq!(pass.padding(), 2);
     }
 }
 
@@ -196,7 +197,7 @@ fn all_plans() -> Result<Vec<Plan>, OrderError> {
         WeightedWithoutReplacement::new(weights, 60, 7)?.into(),
         ClassBalanced::new(&labels, 90, 7)?.into(),
         Mixture::new(&[60, 40], &[1.0, 4.0], 90, 7)?.into(),
-        Order::shuffled(100, 7).slice(10, 80),
+        Order::shuffled(100, 7).slice(10, 80, 100),
     ];
     let size = NonZeroUsize::MIN.saturating_add(6);
     let cuts = [Remainder::Keep, Remainder::Drop, Remainder::Pad];
