@@ -185,7 +185,14 @@ BUGS = [
         "an epoch that was begun and is not read stays with the workers",
         "reader.rs",
         "        if !self.over {\n            self.end();",
-        "        if !self.over && self.returned > 0 {\n            self.end();",
+        "        if !self.over && self.turn > 0 {\n            self.end();",
+    ),
+    (
+        "a_resumed_pass_returns_what_was_missing_and_then_the_rest",
+        "what was missing is left out",
+        "desk.rs",
+        "self.begins.nth(self.window.issued())",
+        "self.window.issued() + self.begins.next()",
     ),
     (
         "a_thread_that_cannot_be_prepared_is_told_of_and_tried_again",

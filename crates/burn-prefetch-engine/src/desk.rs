@@ -14,6 +14,7 @@ use crate::job::Job;
 use crate::plan::EpochPlan;
 use crate::ring::{Delivery, Ring};
 use crate::source::{Assembled, Outcome, Source};
+use crate::standing::Standing;
 use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::window::Window;
 
@@ -28,17 +29,18 @@ pub struct Limits {
     pub parts: Parts,
 }
 
-/// How far a pass may run ahead, and in which order it delivers.
-#[derive(Clone, Copy, Debug)]
+/// How far a pass may run ahead, in which order it delivers, and where it begins.
+#[derive(Clone, Debug)]
 pub(crate) struct PassConfig {
     pub(crate) limits: Limits,
     pub(crate) delivery: Delivery,
+    pub(crate) begins: Standing,
 }
 
 /// The pass whose last batches are being used while this one begins: the window is one.
 #[derive(Debug)]
 pub(crate) struct Before {
-    /// How many batches it has in all.
+    /// How many batches its reader returns in all.
     pub(crate) batches: usize,
     /// How many its reader has returned.
     pub(crate) returned: Counted,
@@ -85,13 +87,15 @@ pub(crate) enum Returned<P> {
 /// A state machine without a thread; [`Feed`](crate::feed::Feed) puts a lock around it.
 ///
 /// Invariants: the assembly of a batch with several parts is in `open` from its ticket until its
-/// last part is back; numbers in `open` and `ring` are below `window.issued()`; nothing is claimed
-/// and nothing is put at or beyond `end`, which only falls.
+/// last part is back; the turns of what is in `open` and `ring` are below `window.issued()`; nothing
+/// is claimed and nothing is put at or beyond `end`, which only falls.
 pub(crate) struct Desk<S: Source> {
     window: Window,
     before: Option<Before>,
     limits: Limits,
     delivery: Delivery,
+    /// Which batches were returned before: a ticket is for the batch whose turn it is from there on.
+    begins: Standing,
     /// Items in a full batch.
     batch_len: usize,
     open: VecDeque<Assembly<S::Piece>>,
@@ -127,6 +131,7 @@ impl<S: Source> Desk<S> {
         let config = PassConfig {
             limits: self.limits,
             delivery: self.delivery,
+            begins: Standing::default(),
         };
         let uploads = self.dock.as_ref().map(Dock::ahead);
         Self {
@@ -141,9 +146,14 @@ impl<S: Source> Desk<S> {
         plan: &EpochPlan,
         (config, uploads): (PassConfig, Option<usize>),
     ) -> Self {
-        let PassConfig { limits, delivery } = config;
+        let PassConfig {
+            limits,
+            delivery,
+            begins,
+        } = config;
+        let batch_len = plan.largest_batch();
         let ahead = match limits.ahead {
-            Ahead::Learned => costs.ahead(plan.batch(0).len()) + uploads.unwrap_or(0),
+            Ahead::Learned => costs.ahead(batch_len) + uploads.unwrap_or(0),
             Ahead::Fixed(batches) => batches,
         };
         Self {
@@ -152,7 +162,8 @@ impl<S: Source> Desk<S> {
             before: None,
             limits,
             delivery,
-            batch_len: plan.batch(0).len(),
+            begins,
+            batch_len,
             open: VecDeque::new(),
             ring: Ring::new(delivery),
             costs,
@@ -226,8 +237,9 @@ impl<S: Source> Desk<S> {
         if assembled.is_err() {
             self.end = number + 1;
         }
+        let turn = self.begins.turn(number);
         match &mut self.dock {
-            Some(dock) => dock.put(number, assembled),
+            Some(dock) => dock.put(turn, (number, assembled)),
             None => return (Some(assembled), false),
         }
         let wake = self.parked && self.uploads_itself;
@@ -272,7 +284,8 @@ impl<S: Source> Desk<S> {
                 Delivery::AsFinished => 0,
             };
         }
-        self.ring.put(number, outcome);
+        let turn = self.begins.turn(number);
+        self.ring.put(turn, (number, outcome));
         let wake = self.parked && self.ring.is_ready();
         self.parked &= !wake;
         (None, wake)
@@ -307,7 +320,18 @@ impl<S: Source> Desk<S> {
 
     /// Whether no batch is left to start.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.window.issued() >= self.end
+        self.left() == 0
+    }
+
+    /// How many batches are left to start.
+    fn left(&self) -> usize {
+        let all = self.begins.turn(self.end);
+        all.saturating_sub(self.window.issued())
+    }
+
+    /// The batch that is started next.
+    fn upcoming(&self) -> usize {
+        self.begins.nth(self.window.issued())
     }
 
     /// Whether a batch is so cheap that waking a worker for each would cost more.
@@ -342,7 +366,7 @@ impl<S: Source> Desk<S> {
     }
 
     fn may_issue(&mut self, source: &S, plan: &EpochPlan, returned: &AtomicUsize) -> bool {
-        let number = self.window.issued();
+        let number = self.upcoming();
         if number >= self.end {
             return false;
         }
@@ -379,8 +403,7 @@ impl<S: Source> Desk<S> {
     }
 
     fn worth_waking(&self) -> bool {
-        let left = self.end - self.window.issued();
-        let places = self.window.places(self.returned).min(left);
+        let places = self.window.places(self.returned).min(self.left());
         self.costs.worth_waking(places, self.batch_len)
     }
 
@@ -394,9 +417,9 @@ impl<S: Source> Desk<S> {
         if !self.may_issue(source, plan, returned) {
             return None;
         }
-        let len = plan.batch(self.window.issued()).len();
-        let cost = self.cost(source, len);
-        let number = self.window.issue(cost);
+        let number = self.upcoming();
+        let len = plan.batch(number).len();
+        self.window.issue(self.cost(source, len));
         let pieces = source.open(len, self.costs.parts(len));
         if pieces.rest.is_empty() {
             return Some((number, None, pieces.first, 0..len));

@@ -33,9 +33,9 @@ impl<B> Dock<B> {
         self.window.set_before(batches, 0);
     }
 
-    /// Takes in an assembled batch; each number once.
-    pub(crate) fn put(&mut self, number: usize, batch: B) {
-        self.waiting.put(number, batch);
+    /// Takes in an assembled batch at its turn; each once.
+    pub(crate) fn put(&mut self, turn: usize, (number, batch): (usize, B)) {
+        self.waiting.put(turn, (number, batch));
     }
 
     /// The next batch, if it may be uploaded when `returned` have been returned so far and the reader
@@ -66,9 +66,9 @@ mod tests {
     #[test]
     fn the_next_leaves_when_those_before_have_been_returned() {
         let mut dock = Dock::new(1, Delivery::InOrder);
-        dock.put(1, 'b');
+        dock.put(1, (1, 'b'));
         assert_eq!(dock.take(0, true), None, "its turn has not come");
-        dock.put(0, 'a');
+        dock.put(0, (0, 'a'));
         assert_eq!(dock.take(0, false), Some((0, 'a')));
         assert_eq!(dock.take(0, true), None, "one is on its way");
         assert_eq!(dock.take(1, false), Some((1, 'b')));
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn with_none_ahead_the_next_leaves_when_it_is_asked_for() {
         let mut dock = Dock::new(0, Delivery::InOrder);
-        dock.put(0, 'a');
+        dock.put(0, (0, 'a'));
         assert_eq!(dock.take(0, false), None);
         assert_eq!(dock.take(0, true), Some((0, 'a')));
     }
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn the_pass_before_counts() {
         let mut dock = Dock::new(2, Delivery::InOrder);
-        dock.put(0, 'a');
+        dock.put(0, (0, 'a'));
         dock.set_before(2);
         assert_eq!(dock.take(0, false), None);
         dock.set_before(1);

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::order_error::OrderError;
 use crate::report::CrewReport;
 
 /// An error of any type that may cross threads.
@@ -39,6 +40,8 @@ impl fmt::Display for SharedError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
+    /// Choosing which item is next: `Sampler::at` or `BatchSampler::at`.
+    Order,
     /// Reading items: `Dataset::get` or `get_many`.
     Fetch,
     /// Making a batch of the items: `Batcher::batch`.
@@ -54,6 +57,7 @@ pub enum Stage {
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Order => "choosing an index",
             Self::Fetch => "fetching",
             Self::Assemble => "assembling",
             Self::Upload => "uploading",
@@ -145,6 +149,14 @@ pub enum LoadError {
         /// The cause.
         source: BoxError,
     },
+    /// A sampler of the user's own returned an index beyond the data, or a batch of no items.
+    #[error("{at}: {source}")]
+    Order {
+        /// Where.
+        at: Place,
+        /// What is wrong.
+        source: OrderError,
+    },
     /// A host batch could not be turned into what the loader yields.
     #[error("{at}: {source}")]
     Upload {
@@ -210,6 +222,7 @@ impl LoadError {
             | Self::Assemble { at, .. }
             | Self::Panic { at, .. }
             | Self::Count { at, .. }
+            | Self::Order { at, .. }
             | Self::Upload { at, .. }
             | Self::Timeout { at, .. }
             | Self::Exhausted { at, .. }
@@ -231,6 +244,8 @@ pub enum FetchError {
         /// The number of items returned.
         got: usize,
     },
+    /// A sampler of the user's own returned an index beyond the data.
+    Order(OrderError),
 }
 
 impl FetchError {
@@ -238,6 +253,7 @@ impl FetchError {
         match self {
             Self::Dataset(source) => LoadError::Dataset { at, source },
             Self::Count { expected, got } => LoadError::Count { at, expected, got },
+            Self::Order(source) => LoadError::Order { at, source },
         }
     }
 }

@@ -17,6 +17,8 @@ use crate::unwind::dispose;
 /// What the reader and the workers of one pass share.
 pub(crate) struct Feed<S: Source> {
     job: Job<S>,
+    /// How many batches the reader returns in all.
+    turns: usize,
     desk: Mutex<Desk<S>>,
     /// The parked reader's bell.
     ready: Condvar,
@@ -37,24 +39,26 @@ pub(crate) struct Feed<S: Source> {
 
 impl<S: Source> Feed<S> {
     pub(crate) fn new(job: Job<S>, workers: usize, config: PassConfig) -> Self {
+        let turns = config.begins.turn(job.plan.num_batches());
         let desk = Desk::new(&job, workers, config);
-        Self::with(desk, job)
+        Self::with(desk, job, turns)
     }
 
-    /// The feed of the epoch after this one; what is left of this one counts in its window.
-    pub(crate) fn following(&self) -> Self {
-        let job = self.job.following();
+    /// The feed of `job`, the epoch after this one; what is left of this one counts in its window.
+    pub(crate) fn following(&self, job: Job<S>) -> Self {
         let before = Before {
-            batches: self.job.plan.num_batches(),
+            batches: self.turns,
             returned: Arc::clone(&self.returned),
         };
+        let turns = job.plan.num_batches();
         let desk = self.desk.lock().following(&job.plan, before);
-        Self::with(desk, job)
+        Self::with(desk, job, turns)
     }
 
-    fn with(desk: Desk<S>, job: Job<S>) -> Self {
+    fn with(desk: Desk<S>, job: Job<S>, turns: usize) -> Self {
         Self {
             job,
+            turns,
             desk: Mutex::new(desk),
             ready: Condvar::default(),
             returned: Arc::default(),
@@ -69,6 +73,11 @@ impl<S: Source> Feed<S> {
 
     pub(crate) fn job(&self) -> &Job<S> {
         &self.job
+    }
+
+    /// How many batches the reader returns in all.
+    pub(crate) fn turns(&self) -> usize {
+        self.turns
     }
 
     pub(crate) fn plan(&self) -> &EpochPlan {
@@ -181,6 +190,7 @@ impl<S: Source> Feed<S> {
             measured,
             ..
         } = claim;
+        self.job.prepare(number, hand);
         let begun = measured.then(Moment::now);
         let failure = self.job.fetch((number, &within), &mut piece, hand);
         let fetch = begun.map(|begun| (within.len(), begun.elapsed()));

@@ -8,6 +8,7 @@ use crate::assembly::{Failure, Finished};
 use crate::context::{FetchContext, Scope};
 use crate::cost::CostMemory;
 use crate::error::{LoadError, Place, Stage};
+use crate::order_error::OrderError;
 use crate::plan::EpochPlan;
 use crate::pool::Hand;
 use crate::seed::Domain;
@@ -56,6 +57,12 @@ impl<S: Source> Job<S> {
     ) -> Option<Failure> {
         let batch = self.plan.batch(number);
         let worker = hand.worker;
+        if batch.is_empty() {
+            let at = self.place(Stage::Order, number, worker);
+            let source = OrderError::EmptyBatch { batch: number };
+            let error = LoadError::Order { at, source };
+            return Some(Failure { offset: 0, error });
+        }
         if let Some(activity) = hand.activity {
             activity.fetching(self.whereabouts(number));
         }
@@ -64,21 +71,40 @@ impl<S: Source> Job<S> {
         let scope = Scope::enter(self.context(number, worker), self.seed, together);
         let outcome = guard(|| self.source.fetch(piece, &mut part));
         drop(scope);
-        if let Ok(Ok(())) = outcome {
+        let failed = part.take_failed();
+        if failed.is_none() && matches!(outcome, Ok(Ok(()))) {
             return None;
         }
         let offset = part.offset(within);
+        let stage = if part.is_choosing() {
+            Stage::Order
+        } else {
+            Stage::Fetch
+        };
         let at = Place {
             index: part.index(),
             indices: part.into_asked(),
-            ..self.place(Stage::Fetch, number, worker)
+            ..self.place(stage, number, worker)
         };
-        let error = match outcome {
-            Ok(Ok(())) => return None,
-            Ok(Err(error)) => error.at(at),
-            Err(message) => LoadError::Panic { at, message },
+        let error = match (failed, outcome) {
+            (Some(source), _) => LoadError::Order { at, source },
+            (None, Ok(Ok(()))) => return None,
+            (None, Ok(Err(error))) => error.at(at),
+            (None, Err(message)) => LoadError::Panic { at, message },
         };
         Some(Failure { offset, error })
+    }
+
+    /// Makes the epoch's order ready, unless that has been done: before what it takes is counted
+    /// as the cost of items.
+    pub(crate) fn prepare(&self, number: usize, hand: &Hand<'_>) {
+        if self.plan.is_prepared() {
+            return;
+        }
+        if let Some(activity) = hand.activity {
+            activity.fetching(self.whereabouts(number));
+        }
+        self.plan.prepare();
     }
 
     /// Makes the batch of its pieces, unless a part of it has failed.
@@ -162,6 +188,7 @@ impl<S: Source> Job<S> {
         FetchContext {
             epoch: self.plan.epoch(),
             batch: number,
+            padding: self.plan.padding(number),
             index: None,
             worker,
         }

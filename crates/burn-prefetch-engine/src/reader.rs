@@ -7,10 +7,12 @@ use crate::desk::{Limits, PassConfig};
 use crate::error::{LoadError, Place, SharedError, Stage};
 use crate::feed::Feed;
 use crate::job::Job;
+use crate::plan::EpochPlan;
 use crate::pool::{Pool, Registration, Serve, current_worker};
 use crate::ring::Delivery;
 use crate::source::{Outcome, Source};
-use crate::unwind::dispose;
+use crate::standing::Standing;
+use crate::unwind::{dispose, guard};
 use crate::uploads::Uploads;
 use crate::watch::{Patience, Pools, Watch};
 
@@ -46,8 +48,13 @@ pub struct Reader<S: Source> {
     upload_registration: Option<Registration>,
     /// Batches taken from the ring and not returned: still alive, still in the window.
     at_hand: VecDeque<(usize, Outcome<S>)>,
-    returned: usize,
+    /// How many batches this reader has returned.
+    turn: usize,
+    /// Which batches of the epoch have been returned, by this reader or before it.
+    standing: Standing,
     items_returned: usize,
+    /// Of the batch returned last.
+    padding: usize,
     /// Places freed since a worker was last woken for them.
     freed: usize,
     /// Since when `next()` has been waiting; later looks do not lose the place in line.
@@ -62,7 +69,7 @@ impl<S: Source> std::fmt::Debug for Reader<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reader")
             .field("epoch", &self.feed.plan().epoch())
-            .field("returned", &self.returned)
+            .field("standing", &self.standing)
             .field("over", &self.over)
             .finish_non_exhaustive()
     }
@@ -72,17 +79,32 @@ impl<S: Source> Reader<S> {
     /// Starts a pass. An empty one starts no thread.
     #[must_use]
     pub fn new(pool: Arc<Pool>, job: Job<S>, config: ReaderConfig) -> Self {
+        Self::resume(pool, job, config, Standing::default())
+    }
+
+    /// Goes on with a pass from where it stood: what was returned is not fetched again, and what
+    /// comes is as if the pass had never been interrupted.
+    ///
+    /// Workers, window, parts and delivery may be others than before. It takes no time, but for
+    /// batches of sizes of their own, whose lengths are added up. Of a pass that stood at its end,
+    /// or beyond, nothing is left.
+    #[must_use]
+    pub fn resume(pool: Arc<Pool>, job: Job<S>, config: ReaderConfig, standing: Standing) -> Self {
         let pass = PassConfig {
             limits: config.limits,
             delivery: config.delivery,
+            begins: standing.clone(),
         };
+        let items_returned = items_of(&standing, &job.plan);
         let feed = Feed::new(job, pool.size(), pass);
-        Self::of(feed, pool, config)
+        let mut reader = Self::of(feed, pool, config);
+        (reader.standing, reader.items_returned) = (standing, items_returned);
+        reader
     }
 
     fn of(feed: Feed<S>, pool: Arc<Pool>, config: ReaderConfig) -> Self {
         let feed = Arc::new(feed);
-        let over = feed.plan().num_batches() == 0;
+        let over = feed.turns() == 0;
         let works = !over && pool.size() > 0;
         let registration = works.then(|| pool.register(Arc::<Feed<S>>::clone(&feed)));
         let uploader = feed.job().uploader.as_ref().filter(|_| !over);
@@ -96,8 +118,10 @@ impl<S: Source> Reader<S> {
             registration,
             upload_registration,
             at_hand: VecDeque::new(),
-            returned: 0,
+            turn: 0,
+            standing: Standing::default(),
             items_returned: 0,
+            padding: 0,
             freed: 0,
             waiting_since: None,
             watch,
@@ -112,22 +136,40 @@ impl<S: Source> Reader<S> {
         self.feed.plan().epoch()
     }
 
+    /// The batches of the epoch.
+    #[must_use]
+    pub fn plan(&self) -> &EpochPlan {
+        self.feed.plan()
+    }
+
     /// How many items the pass yields in all.
     #[must_use]
     pub fn num_items(&self) -> usize {
         self.feed.plan().num_items()
     }
 
-    /// How many batches have been returned.
+    /// How many batches of the epoch have been returned, with those before a resumption.
     #[must_use]
     pub fn batches_returned(&self) -> usize {
-        self.returned
+        self.standing.returned()
     }
 
-    /// How many items were in the batches returned.
+    /// Which batches of the epoch have been returned: what [`resume`](Self::resume) goes on from.
+    #[must_use]
+    pub fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// How many items were in the batches returned, without padding.
     #[must_use]
     pub fn items_returned(&self) -> usize {
         self.items_returned
+    }
+
+    /// How many of the last items of the batch returned last repeat others to fill it up.
+    #[must_use]
+    pub fn padding(&self) -> usize {
+        self.padding
     }
 
     /// The next epoch's reader, whose first batches are being made already; once this one has
@@ -277,7 +319,8 @@ impl<S: Source> Reader<S> {
 
     /// The batch that is waited for.
     fn place(&self, stage: Stage, worker: Option<usize>) -> Place {
-        self.feed.job().place(stage, self.returned, worker)
+        let batch = self.standing.first_missing();
+        self.feed.job().place(stage, batch, worker)
     }
 
     /// Tells the workers about places that have become free, if they are worth waking for.
@@ -302,10 +345,17 @@ impl<S: Source> Reader<S> {
     /// Begins the next epoch, if it is to be warm and this one has nothing left to start.
     fn warm_next(&mut self) {
         let wanted = self.config.warm_next && self.registration.is_some();
-        if wanted && self.next.is_none() && self.feed.is_exhausted() {
-            let next = Self::of(self.feed.following(), Arc::clone(&self.pool), self.config);
-            self.next = Some(Box::new(next));
+        if !wanted || self.next.is_some() || !self.feed.is_exhausted() {
+            return;
         }
+        // A sampler that panics here does so again where the next epoch is asked for.
+        let Ok(job) = guard(|| self.feed.job().following()) else {
+            self.config.warm_next = false;
+            return;
+        };
+        let feed = self.feed.following(job);
+        let next = Self::of(feed, Arc::clone(&self.pool), self.config);
+        self.next = Some(Box::new(next));
     }
 
     /// Ends the pass: nothing of it is made any more, what was made is dropped.
@@ -347,12 +397,14 @@ impl<S: Source> Iterator for Reader<S> {
             Ok(batch) => batch,
             Err(error) => return Some(Err(self.fail(error))),
         };
-        self.returned += 1;
-        self.items_returned += self.feed.plan().batch(number).len();
-        self.feed.returned_one(self.returned);
+        self.turn += 1;
+        self.standing.mark(number);
+        self.items_returned += self.feed.plan().real_items(number);
+        self.padding = self.feed.plan().padding(number);
+        self.feed.returned_one(self.turn);
         self.wake_uploader();
         self.warm_next();
-        let is_last = self.returned == self.feed.plan().num_batches();
+        let is_last = self.turn == self.feed.turns();
         if !is_last || self.next.is_some() {
             self.invite();
         }
@@ -366,13 +418,20 @@ impl<S: Source> Iterator for Reader<S> {
         let left = if self.over {
             0
         } else {
-            self.feed.plan().num_batches() - self.returned
+            self.feed.turns() - self.turn
         };
         (usize::from(left > 0), Some(left))
     }
 }
 
 impl<S: Source> std::iter::FusedIterator for Reader<S> {}
+
+/// How many items are in the batches that have been returned.
+fn items_of(standing: &Standing, plan: &EpochPlan) -> usize {
+    let missing = standing.missing().iter();
+    let missing: usize = missing.map(|&number| plan.real_items(number)).sum();
+    plan.items_before(standing.next()) - missing
+}
 
 impl<S: Source> Drop for Reader<S> {
     fn drop(&mut self) {

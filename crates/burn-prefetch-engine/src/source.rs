@@ -6,6 +6,7 @@ use crate::activity::Activity;
 use crate::assembly::Pieces;
 use crate::context::Scope;
 use crate::error::{BoxError, FetchError, LoadError};
+use crate::order_error::OrderError;
 use crate::plan::EpochPlan;
 
 /// The user's side of a loader, in the two steps that workers run.
@@ -65,7 +66,9 @@ pub(crate) type Outcome<S> = Result<<S as Source>::Output, LoadError>;
 
 /// The positions that one part fetches, and which of them is being fetched.
 ///
-/// As an iterator it yields dataset indices one by one, and sets the context of each.
+/// As an iterator it yields dataset indices one by one, and sets the context of each. Where a
+/// sampler of the user's own returns an index beyond the data it ends there, and the batch is an
+/// error, whatever the fetch returns.
 #[derive(Debug)]
 pub struct Part<'a> {
     plan: &'a EpochPlan,
@@ -73,8 +76,12 @@ pub struct Part<'a> {
     batch_start: usize,
     batch_len: usize,
     rest: Range<usize>,
+    /// The position being fetched, or that the sampler is being asked for.
     current: Option<usize>,
+    /// Its index; `None` while the sampler has not returned it.
+    index: Option<usize>,
     asked: Vec<usize>,
+    failed: Option<OrderError>,
     /// Where the worker writes what it does.
     activity: Option<&'a Activity>,
 }
@@ -92,7 +99,9 @@ impl<'a> Part<'a> {
             batch_len: batch.len(),
             rest: batch.start + within.start..batch.start + within.end,
             current: None,
+            index: None,
             asked: Vec::new(),
+            failed: None,
             activity,
         }
     }
@@ -110,15 +119,48 @@ impl<'a> Part<'a> {
     }
 
     /// All of the part's indices, for one call that fetches them together.
-    pub fn take_all(&mut self) -> Vec<usize> {
-        let rest = std::mem::take(&mut self.rest);
-        self.asked = rest.map(|position| self.plan.index(position)).collect();
-        self.asked.clone()
+    ///
+    /// # Errors
+    ///
+    /// When a sampler of the user's own returns an index beyond the data: nothing is to be fetched.
+    pub fn take_all(&mut self) -> Result<Vec<usize>, FetchError> {
+        let mut indices = Vec::with_capacity(self.rest.len());
+        while let Some(index) = self.choose()? {
+            indices.push(index);
+        }
+        (self.current, self.index) = (None, None);
+        self.asked.clone_from(&indices);
+        Ok(indices)
+    }
+
+    /// The next index.
+    #[inline]
+    fn choose(&mut self) -> Result<Option<usize>, FetchError> {
+        let Some(position) = self.rest.next() else {
+            return Ok(None);
+        };
+        (self.current, self.index) = (Some(position), None);
+        match self.plan.checked_index(position) {
+            Ok(index) => {
+                self.index = Some(index);
+                Ok(Some(index))
+            }
+            Err(error) => {
+                self.rest.start = self.rest.end;
+                self.failed = Some(error.clone());
+                Err(FetchError::Order(error))
+            }
+        }
     }
 
     /// The index being fetched, where items are fetched one by one.
     pub(crate) fn index(&self) -> Option<usize> {
-        self.current.map(|position| self.plan.index(position))
+        self.index
+    }
+
+    /// Whether a sampler of the user's own was asked for an index and has not returned one.
+    pub(crate) fn is_choosing(&self) -> bool {
+        self.current.is_some() && self.index.is_none()
     }
 
     /// Where in the batch the item being fetched stands; where items are fetched together, or
@@ -126,6 +168,11 @@ impl<'a> Part<'a> {
     pub(crate) fn offset(&self, within: &Range<usize>) -> usize {
         self.current
             .map_or(within.start, |position| position - self.batch_start)
+    }
+
+    /// What the user's sampler did wrong.
+    pub(crate) fn take_failed(&mut self) -> Option<OrderError> {
+        self.failed.take()
     }
 
     /// The indices that were asked for in one call.
@@ -138,9 +185,7 @@ impl Iterator for Part<'_> {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
-        let position = self.rest.next()?;
-        let index = self.plan.index(position);
-        self.current = Some(position);
+        let index = self.choose().ok()??;
         Scope::set_index(index);
         if let Some(activity) = self.activity {
             activity.item(index);

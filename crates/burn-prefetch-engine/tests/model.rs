@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use burn_prefetch_engine::{Background, Lifetime, LoadError, Patience, WorkerInit};
+use burn_prefetch_engine::{Background, Lifetime, LoadError, Patience, Standing, WorkerInit};
 use doubles::{Loader, Numbers};
 use shuttle::sync::mpsc::channel;
 use shuttle::sync::{Condvar, Mutex};
@@ -374,6 +374,23 @@ fn batches_as_they_finish_are_the_same_batches() {
         let mut batches: Vec<_> = loader.iter().map(Result::unwrap).collect();
         batches.sort_unstable();
         assert_eq!(batches, loader.expected());
+    });
+}
+
+#[test]
+fn a_resumed_pass_returns_what_was_missing_and_then_the_rest() {
+    check(|| {
+        let standing = || Standing::new(3, vec![1]).unwrap();
+        let loader = Loader::new(Numbers::new(), 2, (5, 1)).ahead(2);
+        let batches: Vec<_> = loader.resume(0, standing()).map(Result::unwrap).collect();
+        assert_eq!(batches, [[1], [3], [4]]);
+        let mut pass = loader.unordered().resume(0, standing());
+        assert!(pass.next().is_some());
+        let stands = pass.standing().clone();
+        let mut left: Vec<_> = pass.map(Result::unwrap).collect();
+        left.sort_unstable();
+        assert_eq!(left[0], [stands.first_missing()]);
+        assert_eq!((left.len(), stands.returned()), (2, 3));
     });
 }
 

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use burn_prefetch_engine::{
     Ahead, BoxError, Delivery, FetchError, Job, Lifetime, Limits, Order, Part, Parts, Patience,
-    Pieces, Plan, Pool, PoolConfig, Reader, ReaderConfig, Remainder, Source, Uploader, WorkerInit,
+    Pieces, Plan, Pool, PoolConfig, Reader, ReaderConfig, Remainder, Source, Standing, Uploader,
+    WorkerInit,
 };
 
 /// What a source does besides returning the index; it may panic.
@@ -187,22 +188,37 @@ impl Loader {
         }
     }
 
+    /// Other batches.
+    pub fn plan(mut self, plan: Plan) -> Self {
+        self.plan = plan;
+        self
+    }
+
     pub fn iter(&self) -> Reader<Numbers> {
+        self.resume(0, Standing::default())
+    }
+
+    /// The rest of an epoch.
+    pub fn resume(&self, epoch: usize, standing: Standing) -> Reader<Numbers> {
         let job = Job {
             source: Arc::clone(&self.source),
-            plan: self.plan.at(0),
+            plan: self.plan.at(epoch),
             seed: 0,
             costs: Arc::default(),
             uploader: self.uploader.clone(),
         };
-        Reader::new(Arc::clone(&self.pool), job, self.config)
+        Reader::resume(Arc::clone(&self.pool), job, self.config, standing)
     }
 
     /// What a pass without errors yields.
     pub fn expected(&self) -> Vec<Vec<usize>> {
-        let plan = self.plan.at(0);
-        (0..plan.num_batches())
-            .map(|k| plan.batch(k).collect())
-            .collect()
+        self.expected_of(0)
+    }
+
+    /// What a pass over `epoch` without errors yields.
+    pub fn expected_of(&self, epoch: usize) -> Vec<Vec<usize>> {
+        let plan = self.plan.at(epoch);
+        let indices = |k| plan.batch(k).map(|position| plan.index(position)).collect();
+        (0..plan.num_batches()).map(indices).collect()
     }
 }
