@@ -10,9 +10,12 @@ use burn_prefetch_engine::{BoxError, Order, Plan, WorkerInit};
 
 use crate::burn::{Batcher, DataLoader, Dataset, Device};
 use crate::config_error::ConfigError;
+use crate::host_batcher::{FetchInto, HostBatcher, RowBatcher, Rowwise};
 use crate::loader::PrefetchDataLoader;
+use crate::maker::{Make, MovedBatcher, PlainBatcher, StagedBatcher, Stages};
 use crate::settings::{Settings, StallWarning};
-use crate::source::{DatasetSource, Fetch};
+use crate::source::Supply;
+use crate::staged_batch::StagedBatch;
 use crate::workers::Workers;
 
 /// Builds data loaders: Burn's builder under the same names, and what it lacks.
@@ -37,12 +40,13 @@ use crate::workers::Workers;
 /// assert_eq!(loader.num_items(), 10);
 /// # }
 /// ```
-pub struct DataLoaderBuilder<I, O> {
-    batcher: Arc<dyn Batcher<I, O>>,
+pub struct DataLoaderBuilder<I, O, M = PlainBatcher<I, O>> {
+    maker: M,
     settings: Settings,
+    items: PhantomData<fn(I) -> O>,
 }
 
-impl<I, O> fmt::Debug for DataLoaderBuilder<I, O> {
+impl<I, O, M> fmt::Debug for DataLoaderBuilder<I, O, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DataLoaderBuilder")
             .field("settings", &self.settings)
@@ -50,22 +54,95 @@ impl<I, O> fmt::Debug for DataLoaderBuilder<I, O> {
     }
 }
 
-impl<I, O> DataLoaderBuilder<I, O>
-where
-    I: Send + 'static,
-    O: Send + 'static,
-{
+impl<I, O> DataLoaderBuilder<I, O, PlainBatcher<I, O>> {
     /// A builder of loaders whose batches `batcher` makes.
     pub fn new<B>(batcher: B) -> Self
     where
         B: Batcher<I, O> + 'static,
     {
         Self {
-            batcher: Arc::new(batcher),
+            maker: PlainBatcher(Arc::new(batcher)),
             settings: Settings::default(),
+            items: PhantomData,
         }
     }
 
+    /// Goes through host memory, page-locked if `pin`: the batcher is given the host device, and the
+    /// tensors of its batches are copied into [slots](crate::StagedBatch) and moved from there, by one
+    /// stream for all workers.
+    ///
+    /// That is for devices with page-locked memory, which are CUDA's, with this crate's feature `cuda`;
+    /// on others the batcher is given the device itself, as ever. A tensor in the host's default type
+    /// becomes one in the device's.
+    #[must_use]
+    pub fn pin_memory(self, pin: bool) -> DataLoaderBuilder<I, O, MovedBatcher<I, O>>
+    where
+        O: StagedBatch,
+    {
+        let mut settings = self.settings;
+        settings.staging.pin_memory = Some(pin);
+        DataLoaderBuilder {
+            maker: MovedBatcher(self.maker.0),
+            settings,
+            items: PhantomData,
+        }
+    }
+}
+
+impl<I, O, B, Form> DataLoaderBuilder<I, O, StagedBatcher<B, Form>>
+where
+    B: HostBatcher<I, O, Form>,
+{
+    /// A builder of loaders whose batches are assembled in host memory, which is page-locked where the
+    /// device can do that, and uploaded from there by one stream for all workers.
+    ///
+    /// `batcher` is a [`RowBatcher`](crate::RowBatcher) or a [`CollateBatcher`](crate::CollateBatcher).
+    pub fn staged(batcher: B) -> Self {
+        let maker = StagedBatcher {
+            batcher: Arc::new(batcher),
+            form: PhantomData,
+        };
+        Self {
+            maker,
+            settings: Settings::default(),
+            items: PhantomData,
+        }
+    }
+}
+
+#[expect(
+    private_bounds,
+    reason = "who makes batches is said by the builder's own functions"
+)]
+impl<I, O, M: Stages> DataLoaderBuilder<I, O, M> {
+    /// Whether host batches are in page-locked memory (default: yes, where the device can).
+    #[must_use]
+    pub fn pin_memory(self, pin: bool) -> Self {
+        self.with(|settings| settings.staging.pin_memory = Some(pin))
+    }
+
+    /// How many batches may be on the device before `next()` returns them (default 1), beside the one in
+    /// use. With 0 a batch is uploaded when `next()` asks for it.
+    ///
+    /// They count in the window as all batches do. Without effect on a device without a stream of its
+    /// own, and with 0 workers.
+    #[must_use]
+    pub fn device_prefetch(self, batches: usize) -> Self {
+        self.with(|settings| settings.staging.device_prefetch = Some(batches))
+    }
+
+    /// How many bytes may be page-locked (default: as many as the batches need that are alive).
+    ///
+    /// Slots are rounded up, by a quarter at most. Where the budget is used up a batch goes through
+    /// pageable memory, and is [counted](crate::StagingStats::pageable_fallbacks); nobody waits. Loaders
+    /// for the same device share its slots, and their budgets are one.
+    #[must_use]
+    pub fn pinned_budget(self, bytes: u64) -> Self {
+        self.with(|settings| settings.staging.pinned_budget = Some(bytes))
+    }
+}
+
+impl<I, O, M> DataLoaderBuilder<I, O, M> {
     /// Items in a batch (default 1); the last of a pass may have fewer.
     #[must_use]
     pub fn batch_size(self, batch_size: usize) -> Self {
@@ -224,6 +301,22 @@ where
         self.with(|settings| settings.start_epoch = epoch)
     }
 
+    fn with(mut self, set: impl FnOnce(&mut Settings)) -> Self {
+        set(&mut self.settings);
+        self
+    }
+}
+
+#[expect(
+    private_bounds,
+    reason = "who makes batches is said by the builder's own functions"
+)]
+impl<I, O, M> DataLoaderBuilder<I, O, M>
+where
+    I: Send + 'static,
+    O: Send + 'static,
+    M: Make<I, O>,
+{
     /// Builds the loader. Fetches nothing and starts no thread.
     ///
     /// # Panics
@@ -257,30 +350,50 @@ where
         D: Dataset<I, E> + 'static,
         E: Error + Send + Sync + 'static,
     {
-        let Self { batcher, settings } = self;
-        let batch_size = settings.check()?;
-        let order = match settings.shuffle {
-            Some(seed) => Order::shuffled(dataset.len(), seed),
-            None => Order::sequential(dataset.len()),
-        };
-        let plan = Plan::new(order, batch_size, settings.remainder());
-        let supply = Arc::new(DatasetSource {
-            dataset: Arc::new(dataset),
-            batcher,
-            device: settings.device.clone().unwrap_or_default(),
-            fetch: if settings.batched {
-                Fetch::Many
-            } else {
-                Fetch::Each
-            },
-            costs: Arc::default(),
-            error: PhantomData,
-        });
-        Ok(PrefetchDataLoader::new(Arc::new(supply), plan, settings))
+        let Self {
+            maker, settings, ..
+        } = self;
+        let plan = plan(&settings, dataset.len())?;
+        let supply = maker.supply(dataset, &settings);
+        Ok(PrefetchDataLoader::new(supply, plan, settings))
     }
+}
 
-    fn with(mut self, set: impl FnOnce(&mut Settings)) -> Self {
-        set(&mut self.settings);
-        self
+impl<I, O, B> DataLoaderBuilder<I, O, StagedBatcher<B, Rowwise>>
+where
+    I: Send + 'static,
+    O: Send + 'static,
+    B: RowBatcher<I, O>,
+{
+    /// Builds a loader over a dataset that writes its samples itself: the batcher's `write` is not used.
+    ///
+    /// # Errors
+    ///
+    /// When a setting cannot be used.
+    ///
+    /// # Panics
+    ///
+    /// When the dataset's `len` does.
+    pub fn try_build_into<D, E>(self, dataset: D) -> Result<PrefetchDataLoader<O>, ConfigError>
+    where
+        D: FetchInto<I, E> + 'static,
+        E: Error + Send + Sync + 'static,
+    {
+        let Self {
+            maker, settings, ..
+        } = self;
+        let plan = plan(&settings, dataset.len())?;
+        let supply: Arc<dyn Supply<O>> = maker.supply_written(dataset, &settings);
+        Ok(PrefetchDataLoader::new(supply, plan, settings))
     }
+}
+
+/// The order of `len` items, cut into batches.
+fn plan(settings: &Settings, len: usize) -> Result<Plan, ConfigError> {
+    let batch_size = settings.check()?;
+    let order = match settings.shuffle {
+        Some(seed) => Order::shuffled(len, seed),
+        None => Order::sequential(len),
+    };
+    Ok(Plan::new(order, batch_size, settings.remainder()))
 }

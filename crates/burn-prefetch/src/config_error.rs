@@ -92,6 +92,22 @@ pub enum ConfigError {
         /// The largest value accepted.
         most: usize,
     },
+    /// There is no driver, or no device.
+    #[error(
+        "no CUDA device was found: the driver's library (libcuda.so, on Windows nvcuda.dll) is not \
+         there or knows none; install the NVIDIA driver, or use another device, such as Device::flex()"
+    )]
+    NoCuda,
+    /// A device that is not there.
+    #[error(
+        "CUDA device {index} was asked for, but this machine has {devices}: use an index below that"
+    )]
+    NoSuchDevice {
+        /// The index.
+        index: usize,
+        /// How many there are.
+        devices: usize,
+    },
     /// A slice that ends before it starts.
     #[error(
         "slice({start}, {end}) ends before it starts: give the smaller bound first, as in \

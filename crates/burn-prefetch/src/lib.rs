@@ -5,23 +5,44 @@
 
 mod builder;
 mod burn;
+mod collated;
 mod config_error;
 mod effective;
+mod host_batch;
+mod host_batcher;
+mod layout;
 mod loader;
+mod maker;
+mod moved;
 mod prefetch;
 mod progress;
+mod row;
+mod rows;
 mod settings;
+mod slot;
+mod slots;
 mod source;
+mod stage;
+mod staged;
+mod staged_batch;
 mod workers;
 
 pub use builder::DataLoaderBuilder;
+pub use burn_prefetch_derive::StagedBatch;
 pub use burn_prefetch_engine::{
     BoxError, ContextRng, CrewReport, Doing, FetchContext, ItemRng, LoadError, Place, SharedError,
     Stage, WorkerReport, context, rng, rng_at,
 };
 pub use config_error::ConfigError;
 pub use effective::{EffectiveConfig, Ignored, WindowConfig};
+pub use host_batch::{Host, HostBatch, HostSlot};
+pub use host_batcher::{CollateBatcher, Collated, FetchInto, HostBatcher, RowBatcher, Rowwise};
+pub use layout::{HostError, Layout, SlotKey};
 pub use loader::PrefetchDataLoader;
+pub use maker::{MovedBatcher, PlainBatcher, StagedBatcher};
 pub use prefetch::{Prefetch, PrefetchIter};
 pub use progress::PrefetchIterator;
+pub use row::Row;
+pub use slots::StagingStats;
+pub use staged_batch::{StagedBatch, TensorVisitor};
 pub use workers::{Workers, WorkersBuilder};

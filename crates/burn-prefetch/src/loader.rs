@@ -11,6 +11,7 @@ use crate::config_error::ConfigError;
 use crate::effective::EffectiveConfig;
 use crate::progress::{PrefetchIterator, WarmEpoch};
 use crate::settings::Settings;
+use crate::slots::StagingStats;
 use crate::source::{Pass, PassSettings, Supply};
 use crate::workers::Workers;
 
@@ -55,10 +56,18 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         self.workers.clone()
     }
 
+    /// How batches go through host memory; `None` with a plain batcher, and before the first pass.
+    ///
+    /// What it counts are the slots of the device, which all loaders of the process for it share.
+    #[must_use]
+    pub fn staging(&self) -> Option<StagingStats> {
+        self.supply.staging()
+    }
+
     /// How many batches a pass yields.
     #[must_use]
     pub fn num_batches(&self) -> usize {
-        self.plan.num_batches()
+        self.plan.num_batches(self.epoch())
     }
 
     /// The epoch that the next `iter()` will be.
@@ -172,7 +181,7 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     ///
     /// When `start > end`, or `end` is beyond [`num_items`](DataLoader::num_items).
     pub fn try_slice(&self, start: usize, end: usize) -> Result<Self, ConfigError> {
-        let num_items = self.plan.num_items();
+        let num_items = self.plan.num_items(self.epoch());
         if start > end {
             return Err(ConfigError::SliceReversed { start, end });
         }
@@ -184,7 +193,7 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
             });
         }
         let slice = Self {
-            plan: self.plan.slice(start, end),
+            plan: self.plan.slice(start, end, self.epoch()),
             ..self.copy()
         };
         warn_if_nothing_is_left(&slice.plan, &slice.settings);
@@ -195,7 +204,7 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         Self {
             supply: Arc::clone(&self.supply),
             workers: self.workers.clone(),
-            plan: self.plan,
+            plan: self.plan.clone(),
             settings: Arc::clone(&self.settings),
             next_epoch: AtomicUsize::new(self.epoch()),
             warm: Arc::default(),
@@ -205,8 +214,8 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
 
 /// An empty pass over data that is not empty is legal, and most often not meant.
 fn warn_if_nothing_is_left(plan: &Plan, settings: &Settings) {
-    let items = plan.all_items();
-    if plan.num_items() == 0 && items > 0 {
+    let items = plan.all_items(0);
+    if plan.num_items(0) == 0 && items > 0 {
         log::warn!(
             "drop_last leaves nothing of {items} items with batch_size {}: every pass is empty; \
              use a batch_size of at most {items}, or drop_last(false)",
@@ -232,7 +241,7 @@ impl<O: Send + 'static> DataLoader<O> for PrefetchDataLoader<O> {
 
     /// What a pass yields: with `drop_last`, without the items left out.
     fn num_items(&self) -> usize {
-        self.plan.num_items()
+        self.plan.num_items(self.epoch())
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {

@@ -10,6 +10,7 @@ use burn_prefetch_engine::{
 use crate::burn::Device;
 use crate::config_error::ConfigError;
 use crate::effective::{EffectiveConfig, Ignored, WindowConfig};
+use crate::stage::StageSettings;
 use crate::workers::{Crew, SHUTDOWN_GRACE, Workers};
 
 /// A worker in one item for so long while a batch is waited for is worth a line in the log.
@@ -45,6 +46,16 @@ pub(crate) struct Settings {
     pub(crate) parts_per_batch: Option<usize>,
     pub(crate) batched: bool,
     pub(crate) start_epoch: usize,
+    /// What was set for batches that go through host memory.
+    pub(crate) staging: Staging,
+}
+
+/// What was set for batches that go through host memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Staging {
+    pub(crate) pin_memory: Option<bool>,
+    pub(crate) device_prefetch: Option<usize>,
+    pub(crate) pinned_budget: Option<u64>,
 }
 
 impl Default for Settings {
@@ -67,6 +78,7 @@ impl Default for Settings {
             parts_per_batch: None,
             batched: false,
             start_epoch: 0,
+            staging: Staging::default(),
         }
     }
 }
@@ -117,6 +129,16 @@ impl Settings {
         match &self.workers {
             Some(workers) => workers.clone(),
             None => self.crew.hire(),
+        }
+    }
+
+    /// How batches go through host memory, where they do.
+    pub(crate) fn stage(&self) -> StageSettings {
+        StageSettings {
+            pin_memory: self.staging.pin_memory.unwrap_or(true),
+            device_prefetch: self.staging.device_prefetch.unwrap_or(1),
+            pinned_budget: self.staging.pinned_budget,
+            workers: self.num_workers() > 0,
         }
     }
 

@@ -10,6 +10,7 @@ use burn_prefetch_engine::{
 };
 
 use crate::burn::{Batcher, Dataset, Device};
+use crate::slots::StagingStats;
 
 /// One pass, whatever its dataset and items are.
 pub(crate) trait Pass<O>: Iterator<Item = Result<O, LoadError>> + Send {
@@ -52,6 +53,10 @@ pub(crate) trait Supply<O>: Send + Sync {
     fn start(&self, pool: &Arc<Pool>, pass: PassSettings) -> Box<dyn Pass<O>>;
     /// The same data on another device.
     fn on(&self, device: Device) -> Arc<dyn Supply<O>>;
+    /// How batches are staged, if they are.
+    fn staging(&self) -> Option<StagingStats> {
+        None
+    }
 }
 
 /// What tells one pass from another.
@@ -128,44 +133,11 @@ where
     }
 
     fn fetch(&self, piece: &mut Vec<I>, part: &mut Part<'_>) -> Result<(), FetchError> {
-        // The first piece becomes the batch: it has room for the others.
-        let room = if part.is_first() {
-            part.batch_len()
-        } else {
-            part.len()
-        };
-        match self.fetch {
-            Fetch::Each => {
-                piece.reserve_exact(room);
-                for index in part {
-                    piece.push(self.dataset.get(index).map_err(dataset_error)?);
-                }
-            }
-            Fetch::Many => {
-                let indices = part.take_all();
-                let expected = indices.len();
-                let items = self.dataset.get_many(indices).map_err(dataset_error)?;
-                if items.len() != expected {
-                    return Err(FetchError::Count {
-                        expected,
-                        got: items.len(),
-                    });
-                }
-                *piece = items;
-            }
-        }
-        Ok(())
+        fetch_items(&*self.dataset, self.fetch, piece, part)
     }
 
     fn assemble(&self, pieces: Pieces<Vec<I>>) -> Result<O, BoxError> {
-        let Pieces {
-            first: mut items,
-            rest,
-        } = pieces;
-        for mut piece in rest {
-            items.append(&mut piece);
-        }
-        Ok(self.batcher.batch(items, &self.device))
+        Ok(self.batcher.batch(join_items(pieces), &self.device))
     }
 
     /// The batcher has done it already.
@@ -174,6 +146,65 @@ where
     }
 }
 
-fn dataset_error<E: Error + Send + Sync + 'static>(error: E) -> FetchError {
+/// Fetches the items of one part of a batch.
+pub(crate) fn fetch_items<D, I, E>(
+    dataset: &D,
+    fetch: Fetch,
+    piece: &mut Vec<I>,
+    part: &mut Part<'_>,
+) -> Result<(), FetchError>
+where
+    D: Dataset<I, E>,
+    I: Send,
+    E: Error + Send + Sync + 'static,
+{
+    match fetch {
+        Fetch::Each => {
+            // The first piece becomes the batch: it has room for the others.
+            let room = if part.is_first() {
+                part.batch_len()
+            } else {
+                part.len()
+            };
+            piece.reserve_exact(room);
+            for index in part {
+                piece.push(dataset.get(index).map_err(dataset_error)?);
+            }
+        }
+        Fetch::Many => *piece = get_many(dataset, part)?,
+    }
+    Ok(())
+}
+
+/// Fetches the items of one part in one call.
+pub(crate) fn get_many<D, I, E>(dataset: &D, part: &mut Part<'_>) -> Result<Vec<I>, FetchError>
+where
+    D: Dataset<I, E>,
+    I: Send,
+    E: Error + Send + Sync + 'static,
+{
+    let indices = part.take_all()?;
+    let expected = indices.len();
+    let items = dataset.get_many(indices).map_err(dataset_error)?;
+    if items.len() == expected {
+        return Ok(items);
+    }
+    let got = items.len();
+    Err(FetchError::Count { expected, got })
+}
+
+/// The items of all parts, in order.
+pub(crate) fn join_items<I>(pieces: Pieces<Vec<I>>) -> Vec<I> {
+    let Pieces {
+        first: mut items,
+        rest,
+    } = pieces;
+    for mut piece in rest {
+        items.append(&mut piece);
+    }
+    items
+}
+
+pub(crate) fn dataset_error<E: Error + Send + Sync + 'static>(error: E) -> FetchError {
     FetchError::Dataset(Box::new(error))
 }

@@ -180,6 +180,7 @@ impl Crew {
 
     pub(crate) fn hire(&self) -> Workers {
         let config = PoolConfig {
+            name: "prefetch",
             size: self.num_workers(),
             lifetime: match self.persistent {
                 Some(false) => Lifetime::Readers,
