@@ -31,7 +31,7 @@ pub(crate) struct SlotLayout {
 }
 
 /// Which slot: by its place in the layout, or by name.
-pub trait SlotKey {
+pub trait SlotKey: Copy {
     /// The place of the slot among those of these names.
     fn place(&self, names: &mut dyn Iterator<Item = &'static str>) -> Option<usize>;
     /// The key in words, for an error.

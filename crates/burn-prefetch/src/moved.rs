@@ -55,7 +55,7 @@ where
 
     fn assemble(&self, pieces: Pieces<Vec<I>>, stage: &Stage) -> Result<Packed<O>, BoxError> {
         let items = join_items(pieces);
-        let Some(host_device) = host_device().filter(|_| stage.is_remote()) else {
+        let Some(host_device) = host_device(stage) else {
             let batch = self.batcher.batch(items, stage.device());
             let parcels = None;
             return Ok(Packed { batch, parcels });
@@ -101,10 +101,13 @@ where
 
 /// The device on which a batch is assembled that is to be moved; there is one wherever there is a device
 /// to move it to.
-fn host_device() -> Option<Device> {
-    #[cfg(feature = "cuda")]
-    return Some(Device::flex());
-    #[cfg(not(feature = "cuda"))]
+#[cfg(feature = "cuda")]
+fn host_device(stage: &Stage) -> Option<Device> {
+    stage.is_remote().then(Device::flex)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn host_device(_stage: &Stage) -> Option<Device> {
     None
 }
 

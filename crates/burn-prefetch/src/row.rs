@@ -12,7 +12,7 @@ use crate::slot::Rows;
 pub struct Row<'a> {
     layout: &'a Layout,
     rows: &'a mut Rows,
-    row: usize,
+    number: usize,
     /// Which slots have been written; by their place.
     written: Vec<bool>,
 }
@@ -21,7 +21,7 @@ impl std::fmt::Debug for Row<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Row")
             .field("layout", &self.layout)
-            .field("row", &self.row)
+            .field("row", &self.number)
             .finish_non_exhaustive()
     }
 }
@@ -39,7 +39,7 @@ impl<'a> RowWriter<'a> {
             row: Row {
                 layout,
                 rows,
-                row: rest.start,
+                number: rest.start,
                 written: vec![false; layout.slots().len()],
             },
             rest,
@@ -51,7 +51,7 @@ impl<'a> RowWriter<'a> {
         &mut self,
         write: impl FnOnce(&mut Row<'a>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.row.row = self.rest.next().unwrap_or(self.rest.end);
+        self.row.number = self.rest.next().unwrap_or(self.rest.end);
         self.row.written.fill(false);
         write(&mut self.row)?;
         Ok(self.row.finish()?)
@@ -62,7 +62,7 @@ impl<'a> Row<'a> {
     /// Which sample of the batch it is, from 0.
     #[must_use]
     pub fn index(&self) -> usize {
-        self.row
+        self.number
     }
 
     /// Copies the values of one sample into its slot; where there are fewer than the row has, the fill
@@ -88,7 +88,7 @@ impl<'a> Row<'a> {
                 got: values.len(),
             });
         }
-        let row = self.rows.row(place, self.row);
+        let row = self.rows.row(place, self.number);
         let (target, rest) = row.split_at_mut(size_of_val(values));
         target.copy_from_slice(bytemuck::cast_slice(values));
         fill(rest, of);
@@ -108,7 +108,7 @@ impl<'a> Row<'a> {
     ) -> Result<&mut [T], HostError> {
         let (place, of) = self.slot::<T>(&slot)?;
         let first = !std::mem::replace(&mut self.written[place], true);
-        let row = self.rows.row(place, self.row);
+        let row = self.rows.row(place, self.number);
         if first {
             fill(row, of);
         }
@@ -131,10 +131,10 @@ impl<'a> Row<'a> {
             if slot.fill.is_none() {
                 return Err(HostError::Unwritten {
                     name: slot.name,
-                    row: self.row,
+                    row: self.number,
                 });
             }
-            fill(self.rows.row(place, self.row), slot);
+            fill(self.rows.row(place, self.number), slot);
         }
         Ok(())
     }

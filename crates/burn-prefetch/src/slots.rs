@@ -248,9 +248,10 @@ impl Slots {
         }
         // What lies idle although none of it fits is not needed as much as what is in use.
         let idle: usize = state.pageable.idle.values().map(Vec::len).sum();
-        let gone = match idle > state.pageable.in_use {
-            true => state.pageable.shrink(0),
-            false => Vec::new(),
+        let gone = if idle > state.pageable.in_use {
+            state.pageable.shrink(0)
+        } else {
+            Vec::new()
         };
         state.pageable.expect(size);
         drop(state);
@@ -298,13 +299,13 @@ impl Home for Slots {
     fn take_back(&self, memory: Bytes) {
         let mut state = self.lock();
         let closed = state.closed;
-        let shelf = state.shelf(memory.property());
+        let lying = state.shelf(memory.property());
         if !closed {
-            shelf.give_back(memory);
+            lying.give_back(memory);
             return;
         }
-        shelf.in_use -= 1;
-        shelf.forget(memory.len());
+        lying.in_use -= 1;
+        lying.forget(memory.len());
         drop(state);
         drop(memory);
     }
