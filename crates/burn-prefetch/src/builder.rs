@@ -6,16 +6,18 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use burn_prefetch_engine::{BoxError, Order, Plan, WorkerInit};
+use burn_prefetch_engine::{BoxError, IntoOrder, IntoPlan, WorkerInit};
 
 use crate::burn::{Batcher, DataLoader, Dataset, Device};
+use crate::chosen::Chosen;
 use crate::config_error::ConfigError;
 use crate::host_batcher::{FetchInto, HostBatcher, RowBatcher, Rowwise};
 use crate::loader::PrefetchDataLoader;
 use crate::maker::{Make, MovedBatcher, PlainBatcher, StagedBatcher, Stages};
-use crate::settings::{Settings, StallWarning};
+use crate::settings::{BATCH_SAMPLER, Settings, StallWarning};
 use crate::source::Supply;
 use crate::staged_batch::StagedBatch;
+use crate::state::LoaderState;
 use crate::workers::Workers;
 
 /// Builds data loaders: Burn's builder under the same names, and what it lacks.
@@ -42,6 +44,8 @@ use crate::workers::Workers;
 /// ```
 pub struct DataLoaderBuilder<I, O, M = PlainBatcher<I, O>> {
     maker: M,
+    chosen: Chosen,
+    state: Option<LoaderState>,
     settings: Settings,
     items: PhantomData<fn(I) -> O>,
 }
@@ -49,6 +53,7 @@ pub struct DataLoaderBuilder<I, O, M = PlainBatcher<I, O>> {
 impl<I, O, M> fmt::Debug for DataLoaderBuilder<I, O, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DataLoaderBuilder")
+            .field("chosen", &self.chosen)
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
@@ -62,6 +67,8 @@ impl<I, O> DataLoaderBuilder<I, O, PlainBatcher<I, O>> {
     {
         Self {
             maker: PlainBatcher(Arc::new(batcher)),
+            chosen: Chosen::default(),
+            state: None,
             settings: Settings::default(),
             items: PhantomData,
         }
@@ -83,6 +90,8 @@ impl<I, O> DataLoaderBuilder<I, O, PlainBatcher<I, O>> {
         settings.staging.pin_memory = Some(pin);
         DataLoaderBuilder {
             maker: MovedBatcher(self.maker.0),
+            chosen: self.chosen,
+            state: self.state,
             settings,
             items: PhantomData,
         }
@@ -104,6 +113,8 @@ where
         };
         Self {
             maker,
+            chosen: Chosen::default(),
+            state: None,
             settings: Settings::default(),
             items: PhantomData,
         }
@@ -146,13 +157,50 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     /// Items in a batch (default 1); the last of a pass may have fewer.
     #[must_use]
     pub fn batch_size(self, batch_size: usize) -> Self {
-        self.with(|settings| settings.batch_size = batch_size)
+        self.with(|settings| settings.batch_size = Some(batch_size))
     }
 
     /// Another order every epoch, a function of `seed` and the epoch (default: the dataset's order).
     #[must_use]
     pub fn shuffle(self, seed: u64) -> Self {
-        self.with(|settings| settings.shuffle = Some(seed))
+        self.ordered("shuffle", Chosen::Shuffle { seed })
+            .with(|settings| settings.shuffle = Some(seed))
+    }
+
+    /// A shuffle in which no item is farther than `distance` from its place in the dataset, another
+    /// one every epoch: for data that must be read nearly in sequence. See [`Windowed`](crate::Windowed).
+    #[must_use]
+    pub fn windowed_shuffle(self, distance: usize, seed: u64) -> Self {
+        self.ordered("windowed_shuffle", Chosen::Windowed { distance, seed })
+            .with(|settings| settings.shuffle = Some(seed))
+    }
+
+    /// The order of a sampler: a ready-made one ([`Subset`](crate::Subset),
+    /// [`Weighted`](crate::Weighted), [`WeightedWithoutReplacement`](crate::WeightedWithoutReplacement),
+    /// [`ClassBalanced`](crate::ClassBalanced), [`Mixture`](crate::Mixture)), or a
+    /// [`Sampler`](crate::Sampler) of your own. Not beside a shuffle.
+    ///
+    /// Where a sampler has to prepare an epoch, the first worker that needs it does. An index beyond
+    /// the data, returned by a sampler of your own, is [`LoadError::Order`](crate::LoadError::Order) at
+    /// its batch.
+    #[must_use]
+    pub fn sampler(self, sampler: impl IntoOrder + Send + 'static) -> Self {
+        self.ordered("sampler", Chosen::sampler(sampler))
+    }
+
+    /// Batches as such: a list of indices for each ([`BatchLists`](crate::BatchLists)), items of like
+    /// length together ([`Buckets`](crate::Buckets)), or a [`BatchSampler`](crate::BatchSampler) of your
+    /// own. Beside it neither an order nor `batch_size`, `drop_last` or `pad_last` can be given.
+    #[must_use]
+    pub fn batch_sampler(self, sampler: impl IntoPlan + Send + 'static) -> Self {
+        self.ordered(BATCH_SAMPLER, Chosen::batches(sampler))
+    }
+
+    /// The seed of random augmentation, of [`rng`](crate::rng) and [`rng_at`](crate::rng_at) (default:
+    /// that of the shuffle, 0 without one).
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        self.with(|settings| settings.seed = Some(seed))
     }
 
     /// Threads that make batches, at most 1,024; 0 (default) makes them on the thread that calls
@@ -275,6 +323,17 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
         self.with(|settings| settings.drop_last = drop_last)
     }
 
+    /// Whether a last batch that is not full is filled up with the first items of the epoch
+    /// (default: it is not), for models that are compiled for one batch size.
+    ///
+    /// [`real_mask`](crate::real_mask) tells a batcher which items are real, and
+    /// [`PrefetchIterator::padding`](crate::PrefetchIterator::padding) the training loop how many are
+    /// not. Progress and `num_items` count the real ones.
+    #[must_use]
+    pub fn pad_last(self, pad_last: bool) -> Self {
+        self.with(|settings| settings.pad_last = pad_last)
+    }
+
     /// So many parts a batch, each fetched by one worker; a batch with fewer items has fewer.
     ///
     /// At most 65,536. By default parts are sized so that one is worth about 100 µs. The order and
@@ -299,6 +358,23 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     #[must_use]
     pub fn start_epoch(self, epoch: usize) -> Self {
         self.with(|settings| settings.start_epoch = epoch)
+    }
+
+    /// Goes on where a saved [`state`](PrefetchDataLoader::state) stands, as
+    /// [`PrefetchDataLoader::restore`] does; it comes before `start_epoch`. A state of another loader is
+    /// refused when this one is built.
+    #[must_use]
+    pub fn restore(mut self, state: LoaderState) -> Self {
+        self.state = Some(state);
+        self
+    }
+
+    fn ordered(mut self, method: &'static str, chosen: Chosen) -> Self {
+        self.chosen = chosen;
+        self.with(|settings| {
+            settings.orders.retain(|given| *given != method);
+            settings.orders.push(method);
+        })
     }
 
     fn with(mut self, set: impl FnOnce(&mut Settings)) -> Self {
@@ -340,22 +416,28 @@ where
     ///
     /// # Errors
     ///
-    /// When a setting cannot be used.
+    /// When a setting cannot be used, the order is not one for this data, or the state to be restored
+    /// is not one of this loader.
     ///
     /// # Panics
     ///
-    /// When the dataset's `len` does.
+    /// When the dataset's `len` does, or that of a sampler of your own.
     pub fn try_build<D, E>(self, dataset: D) -> Result<PrefetchDataLoader<O>, ConfigError>
     where
         D: Dataset<I, E> + 'static,
         E: Error + Send + Sync + 'static,
     {
         let Self {
-            maker, settings, ..
+            maker,
+            chosen,
+            state,
+            settings,
+            ..
         } = self;
-        let plan = plan(&settings, dataset.len())?;
-        let supply = maker.supply(dataset, &settings);
-        Ok(PrefetchDataLoader::new(supply, plan, settings))
+        let order = (chosen, state);
+        finish(order, settings, dataset.len(), |settings| {
+            maker.supply(dataset, settings)
+        })
     }
 }
 
@@ -380,20 +462,34 @@ where
         E: Error + Send + Sync + 'static,
     {
         let Self {
-            maker, settings, ..
+            maker,
+            chosen,
+            state,
+            settings,
+            ..
         } = self;
-        let plan = plan(&settings, dataset.len())?;
-        let supply: Arc<dyn Supply<O>> = maker.supply_written(dataset, &settings);
-        Ok(PrefetchDataLoader::new(supply, plan, settings))
+        let order = (chosen, state);
+        finish(order, settings, dataset.len(), |settings| {
+            maker.supply_written(dataset, settings)
+        })
     }
 }
 
-/// The order of `len` items, cut into batches.
-fn plan(settings: &Settings, len: usize) -> Result<Plan, ConfigError> {
+/// A loader of `len` items, which `supply` gives.
+fn finish<O: Send + 'static>(
+    (chosen, state): (Chosen, Option<LoaderState>),
+    mut settings: Settings,
+    len: usize,
+    supply: impl FnOnce(&Settings) -> Arc<dyn Supply<O>>,
+) -> Result<PrefetchDataLoader<O>, ConfigError> {
     let batch_size = settings.check()?;
-    let order = match settings.shuffle {
-        Some(seed) => Order::shuffled(len, seed),
-        None => Order::sequential(len),
-    };
-    Ok(Plan::new(order, batch_size, settings.remainder()))
+    let plan = chosen.plan(len, (batch_size, settings.remainder()))?;
+    settings.order = plan.identity().name;
+    plan.check(settings.start_epoch)?;
+    let supply = supply(&settings);
+    let loader = PrefetchDataLoader::new(supply, plan, settings);
+    if let Some(state) = state {
+        loader.restore(&state)?;
+    }
+    Ok(loader)
 }

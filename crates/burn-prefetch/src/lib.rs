@@ -3,8 +3,10 @@
 //! own does not: a hard bound on the batches alive, one order for any number of workers, workers
 //! that outlive epochs, and errors that say where.
 
+mod bookmark;
 mod builder;
 mod burn;
+mod chosen;
 mod collated;
 mod config_error;
 mod effective;
@@ -25,13 +27,17 @@ mod source;
 mod stage;
 mod staged;
 mod staged_batch;
+mod state;
+mod state_error;
 mod workers;
 
 pub use builder::DataLoaderBuilder;
 pub use burn_prefetch_derive::StagedBatch;
 pub use burn_prefetch_engine::{
-    BoxError, ContextRng, CrewReport, Doing, FetchContext, ItemRng, LoadError, Place, SharedError,
-    Stage, WorkerReport, context, rng, rng_at,
+    BatchLimit, BatchLists, BatchSampler, BatchSizes, BoxError, Buckets, ClassBalanced, ContextRng,
+    CrewReport, Doing, FetchContext, IntoOrder, IntoPlan, ItemRng, LoadError, Mixture, OrderError,
+    Place, Remainder, Sampler, SharedError, Stage, Subset, Weighted, WeightedWithoutReplacement,
+    Windowed, WorkerReport, context, real_mask, rng, rng_at,
 };
 pub use config_error::ConfigError;
 pub use effective::{EffectiveConfig, Ignored, WindowConfig};
@@ -45,4 +51,6 @@ pub use progress::PrefetchIterator;
 pub use row::Row;
 pub use slots::StagingStats;
 pub use staged_batch::{StagedBatch, TensorVisitor};
+pub use state::LoaderState;
+pub use state_error::StateError;
 pub use workers::{Workers, WorkersBuilder};

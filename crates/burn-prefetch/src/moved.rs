@@ -55,7 +55,7 @@ where
 
     fn assemble(&self, pieces: Pieces<Vec<I>>, stage: &Stage) -> Result<Packed<O>, BoxError> {
         let items = join_items(pieces);
-        let Some(host_device) = host_device(stage) else {
+        let Some(host_device) = stage.host_device() else {
             let batch = self.batcher.batch(items, stage.device());
             let parcels = None;
             return Ok(Packed { batch, parcels });
@@ -97,18 +97,6 @@ where
         batch.visit(&mut unpacker);
         unpacker.failure.map_or(Ok(batch), Err)
     }
-}
-
-/// The device on which a batch is assembled that is to be moved; there is one wherever there is a device
-/// to move it to.
-#[cfg(feature = "cuda")]
-fn host_device(stage: &Stage) -> Option<Device> {
-    stage.is_remote().then(Device::flex)
-}
-
-#[cfg(not(feature = "cuda"))]
-fn host_device(_stage: &Stage) -> Option<Device> {
-    None
 }
 
 /// Runs a batcher on the host; a panic that names two devices is most often a tensor of its own.

@@ -69,9 +69,10 @@ impl Stage {
         &self.device
     }
 
-    /// Whether the device is another one than that on which batches are assembled.
-    pub(crate) fn is_remote(&self) -> bool {
-        self.port.is_some()
+    /// The device on which batches are assembled that are to be moved to this one; `None` where they are
+    /// made where they stay.
+    pub(crate) fn host_device(&self) -> Option<Device> {
+        self.port.as_ref().map(|_| host_device())
     }
 
     /// Where host batches come from.
@@ -217,6 +218,14 @@ fn pin(device: &Device, bytes: usize) -> Option<Bytes> {
     device.staging(std::iter::once(&mut data));
     let bytes = data.into_bytes();
     (bytes.property() == AllocationProperty::Pinned).then_some(bytes)
+}
+
+/// Where there is a port there is the feature, and with it Flex.
+fn host_device() -> Device {
+    #[cfg(feature = "cuda")]
+    return Device::flex();
+    #[cfg(not(feature = "cuda"))]
+    Device::default()
 }
 
 /// Whether it is a CUDA device; an error where it is one and is not there.

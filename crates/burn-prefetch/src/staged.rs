@@ -62,7 +62,12 @@ impl<W: Work> Staged<W> {
 
 impl<W: Work> Supply<W::Output> for Arc<Staged<W>> {
     fn start(&self, pool: &Arc<Pool>, pass: PassSettings) -> Box<dyn Pass<W::Output>> {
-        let PassSettings { plan, seed, reader } = pass;
+        let PassSettings {
+            plan,
+            standing,
+            seed,
+            reader,
+        } = pass;
         // Where there is no way to the device the first fetch says so.
         let uploader = self.stage().ok().and_then(Stage::uploader);
         let job = Job {
@@ -72,7 +77,7 @@ impl<W: Work> Supply<W::Output> for Arc<Staged<W>> {
             costs: Arc::clone(&self.costs),
             uploader,
         };
-        Box::new(Reader::new(Arc::clone(pool), job, reader))
+        Box::new(Reader::resume(Arc::clone(pool), job, reader, standing))
     }
 
     fn on(&self, device: Device) -> Arc<dyn Supply<W::Output>> {
