@@ -8,6 +8,7 @@ mod builder;
 mod burn;
 mod chosen;
 mod config_error;
+mod determinism;
 mod effective;
 mod loader;
 mod prefetch;
@@ -26,6 +27,7 @@ pub use burn_prefetch_engine::{
     Windowed, WorkerReport, context, real_mask, rng, rng_at,
 };
 pub use config_error::ConfigError;
+pub use determinism::Nondeterminism;
 pub use effective::{EffectiveConfig, Ignored, WindowConfig};
 pub use loader::PrefetchDataLoader;
 pub use prefetch::{Prefetch, PrefetchIter};
