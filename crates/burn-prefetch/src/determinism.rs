@@ -85,7 +85,7 @@ pub enum Nondeterminism {
         workers: usize,
     },
     /// Nothing can be said about batches that fail.
-    #[error(transparent)]
+    #[error("batches that cannot be loaded cannot be compared")]
     Load(#[from] LoadError),
 }
 

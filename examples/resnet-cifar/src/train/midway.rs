@@ -21,6 +21,8 @@ use crate::loader::Ours;
 const NAME: &str = "step-";
 /// Where one is written before it gets its name.
 const UNFINISHED: &str = "step.new";
+/// Where one is removed.
+const REMOVED: &str = "step.old";
 const STATE: &str = "loader.json";
 
 /// What is kept: the folder and where the loader stands. A folder of this name is whole.
@@ -121,7 +123,8 @@ impl Saver {
         let name = format!("{NAME}{}-{}", state.epoch(), state.batch());
         let place = self.checkpoints.join(name);
         let write = || -> anyhow::Result<()> {
-            start_afresh(&unfinished)?;
+            remove_if_there(&unfinished)?;
+            fs::create_dir_all(&unfinished)?;
             let file = |name: &str| unfinished.join(format!("{name}.bpk"));
             model.clone().into_record().save(file("model"))?;
             optimizer.to_record().save(file("optim"))?;
@@ -131,21 +134,27 @@ impl Saver {
             Ok(fs::rename(&unfinished, &place)?)
         };
         write().with_context(|| format!("cannot write {}", place.display()))?;
-        for old in before.into_iter().filter(|old| *old != place) {
-            fs::remove_dir_all(&old)
-                .with_context(|| format!("cannot remove the folder {}", old.display()))?;
-        }
-        Ok(())
+        let old = before.into_iter().filter(|old| *old != place);
+        old.map(|old| self.remove(&old)).collect()
+    }
+
+    /// It loses its name first: half of one is none, whenever the process ends.
+    fn remove(&self, old: &Path) -> anyhow::Result<()> {
+        let nameless = self.checkpoints.join(REMOVED);
+        let remove = || {
+            remove_if_there(&nameless)?;
+            fs::rename(old, &nameless)?;
+            fs::remove_dir_all(&nameless)
+        };
+        remove().with_context(|| format!("cannot remove the folder {}", old.display()))
     }
 }
 
-/// An empty folder, whatever an earlier process left there.
-fn start_afresh(folder: &Path) -> io::Result<()> {
+fn remove_if_there(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
     }
-    fs::create_dir_all(folder)
 }
 
 /// burn-train's files, but that the first to be read may be one from the middle of an epoch.
@@ -187,6 +196,7 @@ mod tests {
             fs::write(folder.join(STATE), state).unwrap();
         }
         fs::create_dir(place.join(UNFINISHED)).unwrap();
+        fs::create_dir(place.join(REMOVED)).unwrap();
         let last = Midway::last(place).unwrap().unwrap();
         assert_eq!((last.state.epoch(), last.state.batch()), (2, 10));
         assert_eq!(last.file("model"), place.join("step-2-10/model.bpk"));

@@ -42,28 +42,23 @@ const INTERRUPTED: &str = "interrupted";
 /// Trains; on a terminal with burn-train's dashboard, else with one line for each epoch.
 pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
     args.loader.check()?;
+    ensure!(
+        args.save_every.is_none() || args.loader.loader == LoaderKind::Prefetch,
+        "--loader burn cannot say where it stands; leave --save-every out"
+    );
     let setup = &args.setup;
     let device = setup.device.open();
     let (pictures, test) = load(setup)?;
     let open = |folder| Kept::open(args, folder, &pictures);
     let kept = args.out.as_deref().map(open).transpose()?;
-    let title = setup.model.title();
-    ensure!(
-        args.save_every.is_none() || args.loader.loader == LoaderKind::Prefetch,
-        "--loader burn cannot say where it stands; leave --save-every out"
-    );
     device.seed(setup.seed);
     let model = Learning {
         net: ResNet::new(setup.model, pictures.classes, &device),
         saver: None,
     };
     if let Some(kept) = &kept {
-        kept.try_out(&model, title)?;
+        kept.try_out(&model, setup.model.title())?;
     }
-    say(&format!(
-        "{title}; {}; tested on {}",
-        pictures.name, test.name
-    ))?;
     let training = Training {
         args,
         device,
@@ -123,6 +118,8 @@ impl Training<'_> {
             )
             .testing()?;
         let model = Learning { saver, ..model };
+        let (title, name) = (setup.model.title(), &pictures.name);
+        say(&format!("{title}; {name}; tested on {}", test.name))?;
         let learner = Learner::new(model, step::optimizer(), schedule);
         let journal = Journal::new(self.printing, pictures.classes, self.interrupter.clone());
         let supervised = self.supervised([train_batches, test_batches], &journal)?;
