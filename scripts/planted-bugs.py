@@ -257,6 +257,13 @@ BUGS = [
         "let wake = self.parked && self.uploads_itself;",
         "let wake = false;",
     ),
+    (
+        "an_uploader_that_has_settled_holds_nothing",
+        "who settles does not wait for a worker in its round",
+        "pool.rs",
+        "while !holding.is_empty() && begun.elapsed() < grace {",
+        "while holding.len() > 9 && begun.elapsed() < grace {",
+    ),
 ]
 
 

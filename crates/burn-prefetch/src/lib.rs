@@ -9,6 +9,7 @@ mod burn;
 mod chosen;
 mod collated;
 mod config_error;
+mod determinism;
 mod effective;
 mod host_batch;
 mod host_batcher;
@@ -40,6 +41,7 @@ pub use burn_prefetch_engine::{
     Windowed, WorkerReport, context, real_mask, rng, rng_at,
 };
 pub use config_error::ConfigError;
+pub use determinism::Nondeterminism;
 pub use effective::{EffectiveConfig, Ignored, WindowConfig};
 pub use host_batch::{Host, HostBatch, HostSlot};
 pub use host_batcher::{CollateBatcher, Collated, FetchInto, HostBatcher, RowBatcher, Rowwise};

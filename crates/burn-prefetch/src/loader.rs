@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use burn_prefetch_engine::{Plan, Standing};
+use burn_prefetch_engine::{Plan, Pool, ReaderConfig, Standing};
 
 use crate::bookmark::{Bookmark, Shelf};
 use crate::burn::{DataLoader, DataLoaderIterator, Device};
@@ -224,6 +224,23 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
             seed: self.settings.seed(),
             reader: self.settings.reader(),
         }
+    }
+
+    /// The pass that the next `iter()` will be, on other threads and in another way, not counted.
+    pub(crate) fn start_on(
+        &self,
+        pool: &Arc<Pool>,
+        set: impl FnOnce(&mut ReaderConfig),
+    ) -> Box<dyn Pass<O>> {
+        let upcoming = self.upcoming().clone();
+        let mut pass = self.pass(upcoming);
+        pass.reader.warm_next = false;
+        set(&mut pass.reader);
+        self.supply.start(pool, pass)
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.workers.0
     }
 
     /// What a new pass is to be; the next one will be the epoch after it.
