@@ -31,6 +31,10 @@ pub(crate) enum StallWarning {
 
 /// The builder's settings, as given; they travel whole.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a method of the builder, given or not"
+)]
 pub(crate) struct Settings {
     pub(crate) batch_size: Option<usize>,
     /// The builder's methods that gave an order.
