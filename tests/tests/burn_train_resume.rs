@@ -105,7 +105,7 @@ fn builder(workers: usize, seen: &Seen) -> DataLoaderBuilder<usize, Batch> {
 }
 
 fn built(builder: DataLoaderBuilder<usize, Batch>) -> Arc<PrefetchDataLoader<Batch>> {
-    Arc::new(builder.try_build(Numbers(ITEMS)).unwrap())
+    Arc::new(builder.try_build(Numbers(ITEMS)).expect("it is a loader"))
 }
 
 /// Trains up to so many epochs, after a checkpoint in the folder.
@@ -139,7 +139,7 @@ fn single() -> ExecutionStrategy {
 
 fn uninterrupted(workers: usize) -> Vec<Vec<usize>> {
     let seen = Tally::new(Vec::new());
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("there is room");
     let loader = built(builder(workers, &seen).shuffle(5));
     train(loader, (folder.path(), EPOCHS, None), single());
     seen.now()

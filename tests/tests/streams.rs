@@ -36,7 +36,9 @@ fn drawn(workers: usize, together: bool, epoch: usize) -> Vec<u64> {
         .batch_size(10_000)
         .seed(11);
     let builder = if together { builder.batched() } else { builder };
-    let loader = builder.try_build(Draws { together }).unwrap();
+    let loader = builder
+        .try_build(Draws { together })
+        .expect("it is a loader");
     loader.iter_epoch(epoch).flat_map(Result::unwrap).collect()
 }
 

@@ -409,7 +409,7 @@ mod tests {
         let check = |settings: Settings| settings.check().map(NonZeroUsize::get);
         assert_eq!(check(Settings::default()), Ok(1));
         let zero = Settings {
-            batch_size: 0,
+            batch_size: Some(0),
             ..Settings::default()
         };
         assert_eq!(check(zero), Err(ConfigError::BatchSizeZero));
@@ -444,7 +444,7 @@ mod tests {
         );
         let second = Duration::from_secs(1);
         let refused = ConfigError::TimeoutWithoutWorkers { timeout: second };
-        assert_eq!(timed(second, 0).check(), Err(refused));
+        assert_eq!(timed(second, 0).check(), Err(refused.clone()));
         assert!(timed(second, 1).check().is_ok());
         let on_none = Settings {
             timeout: Some(second),
