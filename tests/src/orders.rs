@@ -45,11 +45,12 @@ impl BatchSampler for Stairs {
     }
 }
 
-/// All of `0..len` as a mixture of two data sets, or their labels, or their lengths.
+/// Of every four items one never comes.
 fn weights() -> Vec<f64> {
     (0_u8..).take(ORDERED).map(|k| f64::from(k % 4)).collect()
 }
 
+/// From 1 to 23.
 fn lengths() -> Vec<usize> {
     (0..ORDERED).map(|k| 1 + 17 * k % 23).collect()
 }
@@ -60,6 +61,10 @@ fn size(items: usize) -> NonZeroUsize {
 
 /// The kinds of order whose batches are cut evenly, in batches of three.
 #[must_use]
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "what is written here fits the data"
+)]
 pub fn even_orders() -> Vec<(&'static str, SetOrder)> {
     vec![
         ("sequential", |b| b),
@@ -100,6 +105,10 @@ pub fn even_orders() -> Vec<(&'static str, SetOrder)> {
 
 /// The kinds of order that make batches of their own.
 #[must_use]
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "what is written here fits the data"
+)]
 pub fn batch_orders() -> Vec<(&'static str, SetOrder)> {
     vec![
         ("batch lists", |b| {

@@ -8,14 +8,14 @@ use burn_prefetch_tests::{
 type Set = fn(Builder) -> Builder;
 
 fn saved(builder: Builder) -> LoaderState {
-    let loader = builder.try_build(Numbers(10)).unwrap();
+    let loader = builder.try_build(Numbers(10)).expect("it is a loader");
     let mut batches = loader.iter_owned();
-    batches.next().unwrap().unwrap();
+    assert!(batches.next().is_some_and(|batch| batch.is_ok()));
     batches.state()
 }
 
 fn refused(state: &LoaderState, builder: Builder, len: usize) -> String {
-    let loader = builder.try_build(Numbers(len)).unwrap();
+    let loader = builder.try_build(Numbers(len)).expect("it is a loader");
     loader.set_epoch(3);
     let before = loader.state();
     let error = loader.restore(state).expect_err("it is another loader");
@@ -32,9 +32,17 @@ fn refused(state: &LoaderState, builder: Builder, len: usize) -> String {
     sentence
 }
 
-#[test]
-fn the_difference_is_named() {
-    let cases: [(&str, Set, Set); 9] = [
+fn subset(indices: [usize; 3]) -> Subset {
+    Subset::new(indices, 10).expect("they are there")
+}
+
+fn weighted(seed: u64) -> Weighted {
+    Weighted::new(&[1.0; 10], 5, seed).expect("they are weights")
+}
+
+/// What is said, what was saved, and what it is restored in.
+const fn differences() -> [(&'static str, Set, Set); 9] {
+    [
         (
             "with the shuffle's seed 7, and this loader has 8",
             |b| b.shuffle(7),
@@ -53,7 +61,7 @@ fn the_difference_is_named() {
         (
             "with a batch size of 1, and this loader has none",
             |b| b,
-            |b| b.batch_sampler(BatchLists::new([[1]], 10).unwrap()),
+            |b| b.batch_sampler(BatchLists::new([[1]], 10).expect("it is there")),
         ),
         (
             "with the seed 4, and this loader has 5",
@@ -72,16 +80,20 @@ fn the_difference_is_named() {
         ),
         (
             "under another subset order",
-            |b| b.sampler(Subset::new([1, 2, 3], 10).unwrap()),
-            |b| b.sampler(Subset::new([1, 2, 4], 10).unwrap()),
+            |b| b.sampler(subset([1, 2, 3])),
+            |b| b.sampler(subset([1, 2, 4])),
         ),
         (
             "under another weighted order",
-            |b| b.sampler(Weighted::new(&[1.0; 10], 5, 1).unwrap()),
-            |b| b.sampler(Weighted::new(&[1.0; 10], 5, 2).unwrap()),
+            |b| b.sampler(weighted(1)),
+            |b| b.sampler(weighted(2)),
         ),
-    ];
-    for_each_case(cases, |workers, (words, was, is)| {
+    ]
+}
+
+#[test]
+fn the_difference_is_named() {
+    for_each_case(differences(), |workers, (words, was, is)| {
         let state = saved(was(loader(workers)));
         let mut said = refused(&state, is(loader(workers)), 10);
         if words.contains("has none") {
@@ -126,6 +138,41 @@ fn what_does_not_matter_to_the_order_may_differ() {
     });
 }
 
+/// What is in the state's text, what is there instead, and what is said.
+const GARBAGE: [(&str, &str, &str); 7] = [
+    (
+        "\"version\":1",
+        "\"version\":2",
+        "format version 2, and this release reads version 1",
+    ),
+    ("\"version\":1,", "", "format version 0"),
+    (
+        "\"batch\":1",
+        "\"batch\":6",
+        "at batch 6 of epoch 0, which has 5 batches",
+    ),
+    (
+        "\"missing\":[]",
+        "\"missing\":[1]",
+        "batch 1 is said to be missing",
+    ),
+    (
+        "\"missing\":[]",
+        "\"missing\":[0,0]",
+        "batch 0 stands out of turn",
+    ),
+    (
+        "\"rng_version\":1",
+        "\"rng_version\":9",
+        "the random numbers' version 9",
+    ),
+    (
+        "\"order_version\":1",
+        "\"order_version\":8",
+        "the order's version 8",
+    ),
+];
+
 #[test]
 fn garbage_is_refused() {
     guarded(|| {
@@ -133,39 +180,7 @@ fn garbage_is_refused() {
         let state = serde_json::to_string(&saved(builder())).unwrap();
         let read = |text: &str| serde_json::from_str::<LoaderState>(text);
         assert_eq!(read(&state).unwrap(), saved(builder()));
-        for (old, new, words) in [
-            (
-                "\"version\":1",
-                "\"version\":2",
-                "format version 2, and this release reads version 1",
-            ),
-            ("\"version\":1,", "", "format version 0"),
-            (
-                "\"batch\":1",
-                "\"batch\":6",
-                "at batch 6 of epoch 0, which has 5 batches",
-            ),
-            (
-                "\"missing\":[]",
-                "\"missing\":[1]",
-                "batch 1 is said to be missing",
-            ),
-            (
-                "\"missing\":[]",
-                "\"missing\":[0,0]",
-                "batch 0 stands out of turn",
-            ),
-            (
-                "\"rng_version\":1",
-                "\"rng_version\":9",
-                "the random numbers' version 9",
-            ),
-            (
-                "\"order_version\":1",
-                "\"order_version\":8",
-                "the order's version 8",
-            ),
-        ] {
+        for (old, new, words) in GARBAGE {
             assert!(state.contains(old), "{old} is missing in: {state}");
             let said = refused(&read(&state.replace(old, new)).unwrap(), builder(), 10);
             assert!(said.contains(words), "{said}");

@@ -35,7 +35,7 @@ where
         .batch_size(4)
         .shuffle(3)
         .try_build(Made(make))
-        .unwrap()
+        .expect("it is a loader")
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use burn::data::dataloader::DataLoader;
 use burn::tensor::Device;
-use burn_prefetch::{LoaderState, PrefetchDataLoader};
+use burn_prefetch::{LoaderState, PrefetchDataLoader, PrefetchIterator};
 use burn_prefetch_tests::{
     Batches, Builder, Counting, Gate, Hooked, Numbers, ORDERED, batch_orders, even_orders,
     for_each_case, for_each_worker_count, guarded, loader, ordered, ordered_data, orders, pass,
@@ -100,10 +100,9 @@ fn stops_at_random_places_in_a_row_change_nothing() {
             for (stop, workers, parts) in stops.into_iter().chain([(usize::MAX, 3, 2)]) {
                 let builder = ordered(kinds[kind], workers).parts_per_batch(parts + 1);
                 let loader = built(builder.prefetch(window));
-                if let Some(state) = &state {
-                    loader.restore(state).unwrap();
-                    prop_assert_eq!(&loader.state(), state);
-                }
+                let saved = state.unwrap_or_else(|| loader.state());
+                loader.restore(&saved).unwrap();
+                prop_assert_eq!(loader.state(), saved);
                 state = Some(read(&loader, &mut seen, stop.min(expected.len())));
             }
             prop_assert_eq!(seen, expected);
@@ -271,16 +270,18 @@ fn an_iterator_knows_its_epoch_batch_and_step() {
         let loader = built(ordered(order, workers));
         let mut step = 0;
         for epoch in 0..3 {
+            let all = loader.num_batches();
             let mut batches = loader.iter_owned();
-            let mut batch = 0;
-            loop {
+            let here = |batches: &PrefetchIterator<'_, _>, batch| {
                 let here = (batches.epoch(), batches.batch(), batches.global_step());
-                assert_eq!(here, (epoch, batch, step), "{}", order.0);
-                if batches.next().is_none() {
-                    break;
-                }
-                (batch, step) = (batch + 1, step + 1);
+                assert_eq!(here, (epoch, batch, step + batch), "{}", order.0);
+            };
+            here(&batches, 0);
+            for batch in 1..=all {
+                batches.next().unwrap().unwrap();
+                here(&batches, batch);
             }
+            step += all;
         }
         let mut third = loader.iter_epoch(2);
         third.next().unwrap().unwrap();

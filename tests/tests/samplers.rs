@@ -273,11 +273,11 @@ fn shares_of_a_mixture_are_exact_in_every_block() {
 
 #[test]
 fn the_kinds_of_order_have_names_of_their_own() {
-    let named = |order| {
+    let kind = |order| {
         let loader = ordered(order, 0).try_build(ordered_data()).unwrap();
         loader.effective_config().order
     };
-    let names: Vec<_> = batch_orders().into_iter().map(named).collect();
+    let names: Vec<_> = batch_orders().into_iter().map(kind).collect();
     assert_eq!(
         names,
         [
@@ -287,6 +287,6 @@ fn the_kinds_of_order_have_names_of_their_own() {
             "batch sampler"
         ]
     );
-    let names: Vec<_> = even_orders().into_iter().map(named).collect();
+    let names: Vec<_> = even_orders().into_iter().map(kind).collect();
     assert_eq!(names[..3], ["sequential", "shuffled", "windowed shuffle"]);
 }

@@ -140,27 +140,15 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         let first: Vec<K> = first
             .map(|batch| batch.map(&key))
             .collect::<Result<_, _>>()?;
-        for trial in TRIALS {
+        let whole = first.len() < batches;
+        TRIALS.into_iter().try_for_each(|trial| {
             let mut pass = self.trial(trial);
-            let mut found = 0;
-            for expected in &first {
-                let Some(batch) = pass.next() else { break };
-                let batch = key(batch?);
-                if batch != *expected {
-                    return Err(differs(pass.as_ref(), trial, [expected, &batch]));
-                }
-                found += 1;
+            compare(&first, (pass.as_mut(), trial), &key)?;
+            if whole && pass.next().is_some() {
+                return Err(count(&first, first.len() + 1, trial));
             }
-            let more = first.len() < batches && pass.next().is_some();
-            if found < first.len() || more {
-                return Err(Nondeterminism::Count {
-                    expected: first.len(),
-                    found: found + usize::from(more),
-                    workers: trial.workers,
-                });
-            }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// The next epoch, made in another way.
@@ -175,6 +163,30 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
             reader.delivery = Delivery::InOrder;
             reader.patience = Patience::default();
         })
+    }
+}
+
+/// Compares a pass with what came first, as far as that goes.
+fn compare<O, K: PartialEq + Debug>(
+    first: &[K],
+    (pass, trial): (&mut dyn Pass<O>, Trial),
+    key: impl Fn(O) -> K,
+) -> Result<(), Nondeterminism> {
+    for (found, expected) in first.iter().enumerate() {
+        let batch = pass.next().ok_or_else(|| count(first, found, trial))?;
+        let batch = key(batch?);
+        if batch != *expected {
+            return Err(differs(pass, trial, [expected, &batch]));
+        }
+    }
+    Ok(())
+}
+
+fn count<K>(first: &[K], found: usize, trial: Trial) -> Nondeterminism {
+    Nondeterminism::Count {
+        expected: first.len(),
+        found,
+        workers: trial.workers,
     }
 }
 

@@ -255,10 +255,9 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         let mut warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
         let pass = warm.take();
         drop(warm);
-        let is_wanted = |pass: &Box<dyn Pass<O>>| {
+        let pass = pass.filter(|pass| {
             pass.plan().epoch() == wanted.epoch && *pass.standing() == wanted.standing
-        };
-        let pass = pass.filter(is_wanted)?;
+        })?;
         pass.take_up();
         Some(pass)
     }

@@ -134,8 +134,8 @@ impl Saver {
             Ok(fs::rename(&unfinished, &place)?)
         };
         write().with_context(|| format!("cannot write {}", place.display()))?;
-        let old = before.into_iter().filter(|old| *old != place);
-        old.map(|old| self.remove(&old)).collect()
+        let mut old = before.into_iter().filter(|old| *old != place);
+        old.try_for_each(|old| self.remove(&old))
     }
 
     /// It loses its name first: half of one is none, whenever the process ends.
