@@ -208,6 +208,62 @@ BUGS = [
         "        let items = std::mem::take(&mut state.items);\n        drop(state);\n        self.belt.room.notify_one();",
         "        let items = std::mem::take(&mut state.items);\n        drop(state);",
     ),
+    (
+        "two_readers_share_a_budget_of_one_batch",
+        "the oldest batch of a reader has to wait for room",
+        "ledger.rs",
+        "turn == Turn::Oldest || bytes",
+        "turn == Turn::Oldest && self.used.now == 0 || bytes",
+    ),
+    (
+        "two_readers_share_a_budget_of_one_batch",
+        "every batch is allowed that a window has room for",
+        "window.rs",
+        "            _ => Turn::Further,",
+        "            _ => Turn::Oldest,",
+    ),
+    (
+        "a_budget_of_one_batch_is_one_batch_at_every_moment",
+        "a place is free before its bytes are",
+        "reader.rs",
+        "        drop(ticket);\n        let batch",
+        "        let _late = ticket;\n        let batch",
+    ),
+    (
+        "a_budget_of_one_batch_is_one_batch_at_every_moment",
+        "what a look has found is taken without another look",
+        "budget.rs",
+        "        if !self.admitted(&mut book, bytes, turn) {\n            return None;\n        }\n",
+        "",
+    ),
+    (
+        "who_was_refused_is_told_of_the_bytes_of_another",
+        "nobody is told of bytes that have come back",
+        "budget.rs",
+        "        book.ledger.release(bytes);\n        let refused = std::mem::take(&mut book.refused);\n        drop(book);\n        tell(&refused);",
+        "        book.ledger.release(bytes);",
+    ),
+    (
+        "who_was_refused_is_told_of_the_bytes_of_another",
+        "who was refused at a first look is not noted",
+        "budget.rs",
+        "        self.admitted(&mut book, bytes, turn)\n    }",
+        "        book.ledger.admits(bytes, turn)\n    }",
+    ),
+    (
+        "a_batch_has_its_bytes_until_its_last_part_is_back",
+        "the end of a pass gives back the bytes of parts that are out",
+        "desk.rs",
+        "partition(|open| open.assembly.is_home())",
+        "partition(|open| open.assembly.number() < usize::MAX)",
+    ),
+    (
+        "a_batch_has_its_bytes_until_its_last_part_is_back",
+        "the last part of a batch that nobody wants keeps its bytes",
+        "desk.rs",
+        "return Returned::Unwanted(piece, last.map(|open| open.ticket));",
+        "self.open.extend(last);\n            return Returned::Unwanted(piece, None);",
+    ),
 ]
 
 

@@ -10,10 +10,12 @@ use crossbeam_utils::CachePadded;
 use crate::assembly::{Assembly, Failure, Finished};
 use crate::cost::{Ahead, CostMemory, Costs, Parts};
 use crate::job::Job;
+use crate::ledger::Turn;
 use crate::plan::EpochPlan;
 use crate::ring::{Delivery, Ring};
-use crate::source::{Outcome, Source};
+use crate::source::{Made, Source};
 use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use crate::ticket::{Cost, Ticket, Tickets};
 use crate::window::Window;
 
 /// How far a pass may run ahead, and how its batches are cut.
@@ -21,8 +23,6 @@ use crate::window::Window;
 pub struct Limits {
     /// Batches alive.
     pub ahead: Ahead,
-    /// Bytes alive beyond the oldest batch, by [`Source::cost`].
-    pub bytes: Option<u64>,
     /// The parts of a batch.
     pub parts: Parts,
 }
@@ -47,18 +47,26 @@ pub(crate) struct Before {
 pub(crate) type Counted = Arc<CachePadded<AtomicUsize>>;
 
 /// Permission to fetch one part of one batch.
-#[derive(Debug)]
 pub(crate) struct Claim<P> {
     pub(crate) number: usize,
-    /// Which part; `None` where the batch has one only, which need not be given back.
-    pub(crate) part: Option<usize>,
+    pub(crate) which: Which,
     pub(crate) piece: P,
     /// The offsets within the batch.
     pub(crate) within: Range<usize>,
-    /// Whether reading the clock is worth it.
-    pub(crate) measured: bool,
+    /// Whether reading the clock is worth it, and for how many batches this one then stands.
+    pub(crate) measured: Option<u32>,
+    /// Whether that is so for each item.
+    pub(crate) slow_items: bool,
     /// Whether there is work left that is worth waking another worker for.
     pub(crate) more: bool,
+}
+
+/// Which part of a batch was claimed.
+pub(crate) enum Which {
+    /// The only one, which need not be given back.
+    Whole(Ticket),
+    /// One of several.
+    Nth(usize),
 }
 
 /// How long the steps of a batch took, where that was measured.
@@ -71,14 +79,20 @@ pub(crate) struct Took {
 }
 
 /// What giving a part back leads to.
-#[derive(Debug)]
 pub(crate) enum Returned<P> {
     /// Other parts are still out.
     Waiting,
     /// The batch is complete: whoever gets this assembles it.
-    Complete(Finished<P>),
-    /// Nobody wants the batch any more: whoever gets this drops it, outside the lock.
-    Unwanted(P),
+    Complete(Finished<P>, Ticket),
+    /// Nobody wants the batch any more: whoever gets this drops it, outside the lock. With the ticket
+    /// where it is the last of its batch.
+    Unwanted(P, Option<Ticket>),
+}
+
+/// A batch with several parts on its way.
+struct Open<P> {
+    assembly: Assembly<P>,
+    ticket: Ticket,
 }
 
 /// A state machine without a thread; [`Feed`](crate::feed::Feed) puts a lock around it.
@@ -93,9 +107,12 @@ pub(crate) struct Desk<S: Source> {
     delivery: Delivery,
     /// Items in a full batch.
     batch_len: usize,
-    open: VecDeque<Assembly<S::Piece>>,
-    ring: Ring<Outcome<S>>,
+    open: VecDeque<Open<S::Piece>>,
+    ring: Ring<Made<S>>,
     costs: Costs,
+    tickets: Tickets,
+    /// Nothing is started or assembled any more; what is `open` waits for its last part.
+    closed: bool,
     /// No batch of this number or beyond is made: the pass ends, or failed, before it.
     end: usize,
     /// How many batches are known to have been returned: read again only when the window is full, so
@@ -108,12 +125,16 @@ pub(crate) struct Desk<S: Source> {
 }
 
 impl<S: Source> Desk<S> {
-    pub(crate) fn new(job: &Job<S>, workers: usize, mut config: PassConfig) -> Self {
+    pub(crate) fn new(
+        job: &Job<S>,
+        (workers, tickets): (usize, Tickets),
+        mut config: PassConfig,
+    ) -> Self {
         if workers == 0 {
             config.limits.ahead = Ahead::Fixed(0);
         }
         let costs = Costs::new(workers, config.limits.parts).remembering(&job.costs);
-        Self::with(costs, &job.plan, config)
+        Self::with((costs, tickets), &job.plan, config)
     }
 
     /// The desk of the epoch after this one, begun while batches of this one are alive.
@@ -124,18 +145,18 @@ impl<S: Source> Desk<S> {
         };
         Self {
             before: Some(before),
-            ..Self::with(self.costs.clone(), plan, config)
+            ..Self::with((self.costs.clone(), self.tickets.clone()), plan, config)
         }
     }
 
-    fn with(costs: Costs, plan: &EpochPlan, config: PassConfig) -> Self {
+    fn with((costs, tickets): (Costs, Tickets), plan: &EpochPlan, config: PassConfig) -> Self {
         let PassConfig { limits, delivery } = config;
         let ahead = match limits.ahead {
             Ahead::Learned => costs.ahead(plan.batch(0).len()),
             Ahead::Fixed(batches) => batches,
         };
         Self {
-            window: Window::new(ahead, limits.bytes),
+            window: Window::new(ahead),
             before: None,
             limits,
             delivery,
@@ -143,6 +164,8 @@ impl<S: Source> Desk<S> {
             open: VecDeque::new(),
             ring: Ring::new(delivery),
             costs,
+            tickets,
+            closed: false,
             end: plan.num_batches(),
             returned: 0,
             asking: false,
@@ -159,20 +182,23 @@ impl<S: Source> Desk<S> {
     ) -> Option<Claim<S::Piece>> {
         let end = self.end;
         let mut open = self.open.iter_mut();
-        let oldest = open.find(|assembly| assembly.number() < end && assembly.has_unclaimed());
-        let (number, part, piece, within) = match oldest {
-            Some(assembly) => take_part(assembly)?,
+        let oldest =
+            open.find(|open| open.assembly.number() < end && open.assembly.has_unclaimed());
+        let (number, which, piece, within) = match oldest {
+            Some(open) => take_part(&mut open.assembly)?,
             None => self.issue(source, plan, returned)?,
         };
         let measured = self.costs.wants(number, plan.batch(number).len());
-        let more = part.is_some() && self.open.iter().any(Assembly::has_unclaimed)
-            || self.may_issue(source, plan, returned) && self.worth_waking();
+        let mut open = self.open.iter();
+        let more = matches!(which, Which::Nth(_)) && open.any(|open| open.assembly.has_unclaimed())
+            || self.may_issue(source, plan, returned).is_some() && self.worth_waking();
         Some(Claim {
             number,
-            part,
+            which,
             piece,
             within,
             measured,
+            slow_items: self.costs.has_slow_items(),
             more,
         })
     }
@@ -187,14 +213,24 @@ impl<S: Source> Desk<S> {
         let (number, part, piece) = claim;
         self.learn(took);
         let mut open = self.open.iter();
-        let Some(at) = open.position(|assembly| assembly.number() == number) else {
-            return Returned::Unwanted(piece);
+        let Some(at) = open.position(|open| open.assembly.number() == number) else {
+            return Returned::Unwanted(piece, None);
         };
-        if !self.open[at].give_back(part, piece, failure) {
+        let assembly = &mut self.open[at].assembly;
+        if self.closed {
+            let last = assembly.forget().then(|| self.open.remove(at)).flatten();
+            return Returned::Unwanted(piece, last.map(|open| open.ticket));
+        }
+        if !assembly.give_back(part, piece, failure) {
             return Returned::Waiting;
         }
-        let finished = self.open.remove(at).and_then(Assembly::finish);
-        finished.map_or(Returned::Waiting, Returned::Complete)
+        let Some(Open { assembly, ticket }) = self.open.remove(at) else {
+            return Returned::Waiting;
+        };
+        match assembly.finish() {
+            Some(finished) => Returned::Complete(finished, ticket),
+            None => unreachable!("all parts are back"),
+        }
     }
 
     /// Takes a finished batch. Gives back what is to be dropped outside the lock, and whether the
@@ -202,27 +238,28 @@ impl<S: Source> Desk<S> {
     pub(crate) fn put(
         &mut self,
         number: usize,
-        outcome: Outcome<S>,
+        made: Made<S>,
         took: &Took,
-    ) -> (Option<Outcome<S>>, bool) {
+    ) -> (Option<Made<S>>, bool) {
         self.learn(took);
         if number >= self.end {
-            return (Some(outcome), false);
+            return (Some(made), false);
         }
-        if outcome.is_err() {
+        if made.outcome.is_err() {
             self.end = match self.delivery {
                 Delivery::InOrder => number + 1,
                 Delivery::AsFinished => 0,
             };
         }
-        self.ring.put(number, outcome);
+        self.ring.put(number, made);
+        self.tickets.tally().waiting_in_line(self.ring.waiting());
         let wake = self.parked && self.ring.is_ready();
         self.parked &= !wake;
         (None, wake)
     }
 
     /// Moves what is ready to `out`; if there is nothing, the reader is asking from now on.
-    pub(crate) fn take_ready(&mut self, out: &mut VecDeque<(usize, Outcome<S>)>) {
+    pub(crate) fn take_ready(&mut self, out: &mut VecDeque<(usize, Made<S>)>) {
         self.ring.take_ready(out);
         self.asking = out.is_empty();
     }
@@ -257,12 +294,24 @@ impl<S: Source> Desk<S> {
     }
 
     /// Ends the pass: nothing is started any more, and what was learned goes to `memory`. Gives back
-    /// what is to be dropped outside the lock; parts still out come back as unwanted.
-    pub(crate) fn close(&mut self, memory: &CostMemory) -> (Vec<S::Piece>, Vec<Outcome<S>>) {
+    /// what is to be dropped outside the lock; parts still out come back as unwanted, and the last of
+    /// a batch brings its ticket.
+    pub(crate) fn close(&mut self, memory: &CostMemory) -> Leftovers<S> {
         self.end = 0;
+        self.closed = true;
         self.costs.leave(memory);
-        let pieces = self.open.drain(..).flat_map(Assembly::abandon).collect();
-        (pieces, self.ring.take_all().collect())
+        let open = self.open.iter_mut();
+        let pieces = open.flat_map(|open| open.assembly.abandon()).collect();
+        let (home, out) = std::mem::take(&mut self.open)
+            .into_iter()
+            .partition(|open| open.assembly.is_home());
+        self.open = out;
+        let home: VecDeque<_> = home;
+        Leftovers {
+            pieces,
+            made: self.ring.take_all().collect(),
+            tickets: home.into_iter().map(|open| open.ticket).collect(),
+        }
     }
 
     fn learn(&mut self, took: &Took) {
@@ -277,35 +326,32 @@ impl<S: Source> Desk<S> {
         }
     }
 
-    fn may_issue(&mut self, source: &S, plan: &EpochPlan, returned: &AtomicUsize) -> bool {
+    /// Whether a batch may be started, and in which turn of the reader.
+    fn may_issue(&mut self, source: &S, plan: &EpochPlan, returned: &AtomicUsize) -> Option<Turn> {
         let number = self.window.issued();
         if number >= self.end {
-            return false;
+            return None;
         }
-        let cost = self.cost(source, plan.batch(number).len());
-        self.look_before(source);
-        if self.window.has_room(self.returned, self.asking, cost) {
-            return true;
+        let cost = source.cost(plan.batch(number).len());
+        self.look_before();
+        let admitted = self.has_room(cost);
+        if admitted.is_some() {
+            return admitted;
         }
         self.returned = returned.load(SeqCst);
-        self.window.has_room(self.returned, self.asking, cost)
+        self.has_room(cost)
     }
 
-    /// What a batch counts for. Where batches leave as they finish nobody knows which cost is given
-    /// back first, so each counts as a full one.
-    fn cost(&self, source: &S, len: usize) -> u64 {
-        match self.delivery {
-            Delivery::InOrder => source.cost(len),
-            Delivery::AsFinished => source.cost(self.batch_len),
-        }
+    fn has_room(&self, cost: Cost) -> Option<Turn> {
+        let turn = self.window.room(self.returned, self.asking)?;
+        self.tickets.admits(cost, turn).then_some(turn)
     }
 
     /// Counts what is left of the pass before.
-    fn look_before(&mut self, source: &S) {
+    fn look_before(&mut self) {
         let Some(before) = &self.before else { return };
         let left = before.batches - before.returned.load(SeqCst);
-        let bytes = source.cost(self.batch_len).saturating_mul(left as u64);
-        self.window.set_before(left, bytes);
+        self.window.set_before(left);
         if left == 0 {
             self.before = None;
         }
@@ -324,25 +370,31 @@ impl<S: Source> Desk<S> {
         plan: &EpochPlan,
         returned: &AtomicUsize,
     ) -> Option<PartOf<S::Piece>> {
-        if !self.may_issue(source, plan, returned) {
-            return None;
-        }
+        let turn = self.may_issue(source, plan, returned)?;
         let len = plan.batch(self.window.issued()).len();
-        let cost = self.cost(source, len);
-        let number = self.window.issue(cost);
+        let ticket = self.tickets.issue(source.cost(len), turn)?;
+        let number = self.window.issue();
         let pieces = source.open(len, self.costs.parts(len));
         if pieces.rest.is_empty() {
-            return Some((number, None, pieces.first, 0..len));
+            return Some((number, Which::Whole(ticket), pieces.first, 0..len));
         }
-        self.open.push_back(Assembly::new(number, len, pieces));
-        take_part(self.open.back_mut()?)
+        let assembly = Assembly::new(number, len, pieces);
+        self.open.push_back(Open { assembly, ticket });
+        take_part(&mut self.open.back_mut()?.assembly)
     }
 }
 
+/// What is left of a pass that has ended.
+pub(crate) struct Leftovers<S: Source> {
+    pub(crate) pieces: Vec<S::Piece>,
+    pub(crate) made: Vec<Made<S>>,
+    pub(crate) tickets: Vec<Ticket>,
+}
+
 /// A batch's number, which part, its piece, its offsets.
-type PartOf<P> = (usize, Option<usize>, P, Range<usize>);
+type PartOf<P> = (usize, Which, P, Range<usize>);
 
 fn take_part<P>(assembly: &mut Assembly<P>) -> Option<PartOf<P>> {
     let (part, piece, within) = assembly.claim()?;
-    Some((assembly.number(), Some(part), piece, within))
+    Some((assembly.number(), Which::Nth(part), piece, within))
 }

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::assembly::{Finished, Pieces};
-use crate::desk::{Before, Claim, Counted, Desk, PassConfig, Returned, Took};
+use crate::desk::{Before, Claim, Counted, Desk, PassConfig, Returned, Took, Which};
 use crate::job::Job;
 use crate::plan::EpochPlan;
 use crate::pool::{Hand, Serve};
-use crate::source::{Outcome, Source};
+use crate::source::{Made, Source};
+use crate::stats::Work;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use crate::sync::{Condvar, Moment, Mutex, came_true_soon};
+use crate::ticket::{Ticket, Tickets};
 use crate::unwind::dispose;
 
 /// What the reader and the workers of one pass share.
@@ -36,8 +38,8 @@ pub(crate) struct Feed<S: Source> {
 }
 
 impl<S: Source> Feed<S> {
-    pub(crate) fn new(job: Job<S>, workers: usize, config: PassConfig) -> Self {
-        let desk = Desk::new(&job, workers, config);
+    pub(crate) fn new(job: Job<S>, by: (usize, Tickets), config: PassConfig) -> Self {
+        let desk = Desk::new(&job, by, config);
         Self::with(desk, job)
     }
 
@@ -77,7 +79,7 @@ impl<S: Source> Feed<S> {
 
     /// Moves what is ready to `out`; if there is nothing, the oldest batch may be started whatever
     /// the window says.
-    pub(crate) fn take_ready(&self, out: &mut VecDeque<(usize, Outcome<S>)>) {
+    pub(crate) fn take_ready(&self, out: &mut VecDeque<(usize, Made<S>)>) {
         let mut desk = self.desk.lock();
         desk.take_ready(out);
         set(&self.filled, false);
@@ -147,9 +149,10 @@ impl<S: Source> Feed<S> {
     /// Ends the pass and drops what nobody took.
     pub(crate) fn close(&self) {
         self.over.store(true, SeqCst);
-        let (pieces, finished) = self.desk.lock().close(&self.job.costs);
-        pieces.into_iter().for_each(dispose);
-        finished.into_iter().for_each(dispose);
+        let left = self.desk.lock().close(&self.job.costs);
+        left.pieces.into_iter().for_each(dispose);
+        left.made.into_iter().for_each(dispose);
+        drop(left.tickets);
     }
 
     fn claim(&self, desk: &mut Desk<S>) -> Option<Claim<S::Piece>> {
@@ -172,50 +175,55 @@ impl<S: Source> Feed<S> {
     fn carry(&self, claim: Claim<S::Piece>, hand: &Hand<'_>) -> Option<Claim<S::Piece>> {
         let Claim {
             number,
-            part,
+            which,
             mut piece,
             within,
             measured,
+            slow_items,
             ..
         } = claim;
-        let begun = measured.then(Moment::now);
-        let failure = self.job.fetch((number, &within), &mut piece, hand);
+        let begun = measured.map(|_| Moment::now());
+        let slow = slow_items && measured.is_some();
+        let failure = self.job.fetch((number, &within, slow), &mut piece, hand);
         let fetch = begun.map(|begun| (within.len(), begun.elapsed()));
         let took = Took {
             fetch,
             assembly: None,
         };
 
-        let Some(part) = part else {
-            let pieces = Pieces::whole(piece);
-            let failure = failure.map(|failure| failure.error);
-            let finished = Finished {
-                number,
-                pieces,
-                failure,
-            };
-            return self.complete(finished, (took, measured), hand);
+        let part = match which {
+            Which::Nth(part) => part,
+            Which::Whole(ticket) => {
+                let finished = Finished {
+                    number,
+                    pieces: Pieces::whole(piece),
+                    failure: failure.map(|failure| failure.error),
+                };
+                return self.complete((finished, ticket), (took, measured), hand);
+            }
         };
+        self.count(&took, measured, hand);
         hand.outside();
         let mut desk = self.desk.lock();
         match desk.give_back((number, part, piece), failure, &took) {
             Returned::Waiting => self.claim_more(&mut desk, hand),
-            Returned::Unwanted(piece) => {
+            Returned::Unwanted(piece, ticket) => {
                 drop(desk);
                 self.job.dispose(number, [piece], hand);
+                drop(ticket);
                 None
             }
-            Returned::Complete(finished) => {
+            Returned::Complete(finished, ticket) => {
                 drop(desk);
-                self.complete(finished, (Took::default(), measured), hand)
+                self.complete((finished, ticket), (Took::default(), measured), hand)
             }
         }
     }
 
     fn complete(
         &self,
-        finished: Finished<S::Piece>,
-        (mut took, measured): (Took, bool),
+        (finished, ticket): (Finished<S::Piece>, Ticket),
+        (mut took, measured): (Took, Option<u32>),
         hand: &Hand<'_>,
     ) -> Option<Claim<S::Piece>> {
         let number = finished.number;
@@ -223,13 +231,14 @@ impl<S: Source> Feed<S> {
             self.job.dispose(number, finished.pieces, hand);
             return None;
         }
-        let begun = measured.then(Moment::now);
-        let outcome = self.job.assemble(finished, hand);
-        took.assembly = begun.filter(|_| outcome.is_ok()).map(Moment::elapsed);
+        let begun = measured.map(|_| Moment::now());
+        let made = self.job.assemble(finished, ticket, hand);
+        took.assembly = begun.filter(|_| made.outcome.is_ok()).map(Moment::elapsed);
+        self.count(&took, measured, hand);
 
         hand.outside();
         let mut desk = self.desk.lock();
-        let (unwanted, wake) = desk.put(number, outcome, &took);
+        let (unwanted, wake) = desk.put(number, made, &took);
         set(&self.filled, desk.is_ready());
         set(&self.cheap, desk.is_cheap());
         let next = self.claim_more(&mut desk, hand);
@@ -241,6 +250,16 @@ impl<S: Source> Feed<S> {
             self.job.dispose(number, unwanted, hand);
         }
         next
+    }
+
+    fn count(&self, took: &Took, measured: Option<u32>, hand: &Hand<'_>) {
+        let Some(batches) = measured else { return };
+        let work = Work {
+            fetch: took.fetch.map(|(_, took)| took).unwrap_or_default(),
+            assemble: took.assembly.unwrap_or_default(),
+        };
+        let tally = &self.job.account.tally;
+        tally.worked(hand.worker, work, batches);
     }
 
     fn serve_while_there_is_work(&self, hand: &Hand<'_>) -> bool {

@@ -11,7 +11,8 @@ use crate::error::{LoadError, Place, Stage};
 use crate::plan::EpochPlan;
 use crate::pool::Hand;
 use crate::seed::Domain;
-use crate::source::{Outcome, Part, Source};
+use crate::source::{Made, Part, Source, StopWatch};
+use crate::ticket::{Account, Ticket};
 use crate::unwind::{dispose, guard};
 
 /// Whose data, in which order, under which seed.
@@ -25,6 +26,8 @@ pub struct Job<S> {
     pub seed: u64,
     /// What the passes before this one have learned.
     pub costs: Arc<CostMemory>,
+    /// Where its batches are counted.
+    pub account: Account,
 }
 
 impl<S: Source> Job<S> {
@@ -40,13 +43,15 @@ impl<S: Source> Job<S> {
             plan: self.plan.following(),
             seed: self.seed,
             costs: Arc::clone(&self.costs),
+            account: self.account.clone(),
         }
     }
 
-    /// Fetches one part, `within` the offsets of its batch, into its piece.
+    /// Fetches one part, `within` the offsets of its batch, into its piece; takes the time of each
+    /// item if these are `slow`.
     pub(crate) fn fetch(
         &self,
-        (number, within): (usize, &Range<usize>),
+        (number, within, slow): (usize, &Range<usize>, bool),
         piece: &mut S::Piece,
         hand: &Hand<'_>,
     ) -> Option<Failure> {
@@ -55,11 +60,13 @@ impl<S: Source> Job<S> {
         if let Some(activity) = hand.activity {
             activity.fetching(self.whereabouts(number));
         }
-        let mut part = Part::new(&self.plan, &batch, within, hand.activity);
+        let watch = slow.then(|| StopWatch::new(&self.account.tally));
+        let mut part = Part::new(&self.plan, &batch, within, (hand.activity, watch));
         let together = (Domain::FetchMany, batch.start + within.start);
         let scope = Scope::enter(self.context(number, worker), self.seed, together);
         let outcome = guard(|| self.source.fetch(piece, &mut part));
         drop(scope);
+        part.ended();
         if let Ok(Ok(())) = outcome {
             return None;
         }
@@ -78,7 +85,30 @@ impl<S: Source> Job<S> {
     }
 
     /// Makes the batch of its pieces, unless a part of it has failed.
-    pub(crate) fn assemble(&self, finished: Finished<S::Piece>, hand: &Hand<'_>) -> Outcome<S> {
+    pub(crate) fn assemble(
+        &self,
+        finished: Finished<S::Piece>,
+        mut ticket: Ticket,
+        hand: &Hand<'_>,
+    ) -> Made<S> {
+        let outcome = self.try_assemble(finished, hand);
+        match &outcome {
+            Ok((_, Some(size))) => ticket.learned(*size),
+            Ok((_, None)) => {}
+            Err(_) => ticket.weighed(0),
+        }
+        Made {
+            outcome: outcome.map(|(batch, _)| batch),
+            ticket,
+        }
+    }
+
+    /// The batch and, where it was measured, its size.
+    fn try_assemble(
+        &self,
+        finished: Finished<S::Piece>,
+        hand: &Hand<'_>,
+    ) -> Result<(S::Batch, Option<u64>), LoadError> {
         let Finished {
             number,
             pieces,
@@ -94,7 +124,11 @@ impl<S: Source> Job<S> {
         }
         let alone = (Domain::Assemble, number);
         let scope = Scope::enter(self.context(number, worker), self.seed, alone);
-        let outcome = guard(|| self.source.assemble(pieces));
+        let outcome = guard(|| {
+            let batch = self.source.assemble(pieces)?;
+            let size = self.source.size(&batch);
+            Ok((batch, size))
+        });
         drop(scope);
         match outcome {
             Ok(Ok(batch)) => Ok(batch),

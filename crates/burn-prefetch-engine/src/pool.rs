@@ -7,6 +7,7 @@ use std::time::Duration;
 use crossbeam_utils::CachePadded;
 
 use crate::activity::Activity;
+use crate::budget::Bell;
 use crate::crew::{Badge, Crew, Sight};
 use crate::error::{LoadError, Place, SharedError, Stage};
 use crate::init::{Guests, WorkerInit};
@@ -255,6 +256,11 @@ impl Pool {
         self.shared.wake_one();
     }
 
+    /// What does the same, for whoever does not know the pool.
+    pub(crate) fn bell(&self) -> Arc<dyn Bell> {
+        Arc::<Shared>::clone(&self.shared)
+    }
+
     /// Changes with who is a worker and who is served.
     pub(crate) fn version(&self) -> usize {
         self.shared.version.load(SeqCst)
@@ -392,6 +398,12 @@ impl Drop for Pool {
             // A worker has no panic of its own: the user's are caught, so there is nothing to tell.
             let _ = thread.join();
         }
+    }
+}
+
+impl Bell for Shared {
+    fn ring(&self) {
+        self.wake_one();
     }
 }
 

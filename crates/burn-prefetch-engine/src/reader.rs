@@ -9,7 +9,9 @@ use crate::feed::Feed;
 use crate::job::Job;
 use crate::pool::{Pool, Registration, Serve, current_worker};
 use crate::ring::Delivery;
-use crate::source::{Outcome, Source};
+use crate::source::{Made, Source};
+use crate::sync::Moment;
+use crate::ticket::Tickets;
 use crate::unwind::dispose;
 use crate::watch::{Patience, Watch};
 
@@ -42,7 +44,7 @@ pub struct Reader<S: Source> {
     config: ReaderConfig,
     registration: Option<Registration>,
     /// Batches taken from the ring and not returned: still alive, still in the window.
-    at_hand: VecDeque<(usize, Outcome<S>)>,
+    at_hand: VecDeque<(usize, Made<S>)>,
     returned: usize,
     items_returned: usize,
     /// Places freed since a worker was last woken for them.
@@ -73,7 +75,8 @@ impl<S: Source> Reader<S> {
             limits: config.limits,
             delivery: config.delivery,
         };
-        let feed = Feed::new(job, pool.size(), pass);
+        let tickets = Tickets::new(&job.account, pool.bell());
+        let feed = Feed::new(job, (pool.size(), tickets), pass);
         Self::of(feed, pool, config)
     }
 
@@ -149,6 +152,19 @@ impl<S: Source> Reader<S> {
 
     /// Waits, or works, until a batch is at hand; an error is no batch's own.
     fn fetch(&mut self) -> Result<(), LoadError> {
+        let mut begun = None;
+        let outcome = self.fetch_since(&mut begun);
+        let tally = &self.feed.job().account.tally;
+        match begun.map(Moment::elapsed) {
+            Some(waited) => tally.waited(waited),
+            None if outcome.is_ok() => tally.found(),
+            None => {}
+        }
+        outcome
+    }
+
+    /// Notes since when it waits, or works, if it has to.
+    fn fetch_since(&mut self, begun: &mut Option<Moment>) -> Result<(), LoadError> {
         loop {
             let version = self.pool.version();
             if let Some(trouble) = self.trouble() {
@@ -159,6 +175,7 @@ impl<S: Source> Reader<S> {
                 self.wait_no_more();
                 return Ok(());
             }
+            begun.get_or_insert_with(Moment::now);
             if self.watch.is_over() {
                 return Err(self.give_up());
             }
@@ -263,11 +280,12 @@ impl<S: Source> Reader<S> {
             self.pool.unregister(&registration);
         }
         let at_hand = self.at_hand.drain(..);
-        at_hand.for_each(|(_, outcome)| dispose(outcome));
+        at_hand.for_each(|(_, made)| dispose(made));
     }
 
     /// Ends the pass with its last item.
     fn fail(&mut self, error: LoadError) -> LoadError {
+        self.feed.job().account.tally.failed();
         self.end();
         self.next = None;
         error
@@ -282,10 +300,14 @@ impl<S: Source> Iterator for Reader<S> {
             return None;
         }
         let at_hand = !self.at_hand.is_empty() && !self.pool.is_troubled();
-        if !at_hand && let Err(error) = self.fetch() {
+        if at_hand {
+            self.feed.job().account.tally.found();
+        } else if let Err(error) = self.fetch() {
             return Some(Err(self.fail(error)));
         }
-        let (number, outcome) = self.at_hand.pop_front()?;
+        let (number, Made { outcome, ticket }) = self.at_hand.pop_front()?;
+        // Before the place is free: who takes that finds the bytes free too.
+        drop(ticket);
         let batch = match outcome {
             Ok(batch) => batch,
             Err(error) => return Some(Err(self.fail(error))),

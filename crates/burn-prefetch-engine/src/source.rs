@@ -7,6 +7,9 @@ use crate::assembly::Pieces;
 use crate::context::Scope;
 use crate::error::{BoxError, FetchError, LoadError};
 use crate::plan::EpochPlan;
+use crate::sync::Moment;
+use crate::tally::Tally;
+use crate::ticket::{Cost, Ticket};
 
 /// The user's side of a loader, in the two steps that workers run.
 ///
@@ -38,15 +41,30 @@ pub trait Source: Send + Sync + 'static {
     /// What the user's code returned. A panic is caught by the engine.
     fn assemble(&self, pieces: Pieces<Self::Piece>) -> Result<Self::Batch, BoxError>;
 
-    /// What a batch of `len` items counts for in a limit on bytes.
-    fn cost(&self, len: usize) -> u64 {
+    /// What a batch of `len` items will take, as far as that is known before it is made.
+    ///
+    /// Runs under the reader's lock: no user code, nothing that blocks.
+    fn cost(&self, len: usize) -> Cost {
         let _ = len;
-        0
+        Cost::Known(0)
+    }
+
+    /// How many bytes a batch has that was made; `None` where nobody measures, so that what it was
+    /// expected to take stands. Runs as [`assemble`](Self::assemble) does.
+    fn size(&self, batch: &Self::Batch) -> Option<u64> {
+        let _ = batch;
+        None
     }
 }
 
 /// A finished batch, or why there is none.
 pub(crate) type Outcome<S> = Result<<S as Source>::Batch, LoadError>;
+
+/// The same with what it holds of the budget, which is given back after it is gone.
+pub(crate) struct Made<S: Source> {
+    pub(crate) outcome: Outcome<S>,
+    pub(crate) ticket: Ticket,
+}
 
 /// The positions that one part fetches, and which of them is being fetched.
 ///
@@ -62,6 +80,36 @@ pub struct Part<'a> {
     asked: Vec<usize>,
     /// Where the worker writes what it does.
     activity: Option<&'a Activity>,
+    watch: Option<StopWatch<'a>>,
+}
+
+/// Takes the time of each item, where that does not show.
+#[derive(Debug)]
+pub(crate) struct StopWatch<'a> {
+    tally: &'a Tally,
+    /// The item being fetched, and since when.
+    running: Option<(usize, Moment)>,
+}
+
+impl<'a> StopWatch<'a> {
+    pub(crate) fn new(tally: &'a Tally) -> Self {
+        Self {
+            tally,
+            running: None,
+        }
+    }
+
+    /// The item before is fetched; the next one begins.
+    fn lap(&mut self, next: Option<usize>) {
+        if next.is_none() && self.running.is_none() {
+            return;
+        }
+        let now = Moment::now();
+        let next = next.map(|index| (index, now));
+        if let Some((index, begun)) = std::mem::replace(&mut self.running, next) {
+            self.tally.fetched(index, now.since(begun));
+        }
+    }
 }
 
 impl<'a> Part<'a> {
@@ -69,7 +117,7 @@ impl<'a> Part<'a> {
         plan: &'a EpochPlan,
         batch: &Range<usize>,
         within: &Range<usize>,
-        activity: Option<&'a Activity>,
+        (activity, watch): (Option<&'a Activity>, Option<StopWatch<'a>>),
     ) -> Self {
         Self {
             plan,
@@ -79,6 +127,7 @@ impl<'a> Part<'a> {
             current: None,
             asked: Vec::new(),
             activity,
+            watch,
         }
     }
 
@@ -113,6 +162,13 @@ impl<'a> Part<'a> {
             .map_or(within.start, |position| position - self.batch_start)
     }
 
+    /// The fetch has ended, and so has that of the last item.
+    pub(crate) fn ended(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.lap(None);
+        }
+    }
+
     /// The indices that were asked for in one call.
     pub(crate) fn into_asked(self) -> Vec<usize> {
         self.asked
@@ -129,6 +185,9 @@ impl Iterator for Part<'_> {
         Scope::set_index(index);
         if let Some(activity) = self.activity {
             activity.item(index);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.lap(Some(index));
         }
         Some(index)
     }

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use burn_prefetch_engine::{
-    Ahead, BoxError, Delivery, FetchError, Job, Lifetime, Limits, Order, Part, Parts, Patience,
-    Pieces, Plan, Pool, PoolConfig, Reader, ReaderConfig, Remainder, Source, WorkerInit,
+    Account, Ahead, BoxError, Cost, Delivery, FetchError, Job, Lifetime, Limits, MemoryBudget,
+    Order, Part, Parts, Patience, Pieces, Plan, Pool, PoolConfig, Reader, ReaderConfig, Remainder,
+    Source, WorkerInit,
 };
 
 /// What a source does besides returning the index; it may panic.
@@ -20,6 +21,17 @@ pub type Hook = Box<dyn Fn(usize) -> Result<(), BoxError> + Send + Sync>;
 pub struct Numbers {
     pub on_fetch: Hook,
     pub on_assemble: Hook,
+    /// How large a batch is, which begins with this index; and whether that is known beforehand.
+    pub size: Option<(fn(usize) -> u64, Declared)>,
+}
+
+/// When the size of a batch is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// Before it is made: no batch is larger than this.
+    AtMost(u64),
+    /// When it is made.
+    Never,
 }
 
 impl Numbers {
@@ -27,7 +39,14 @@ impl Numbers {
         Self {
             on_fetch: Box::new(|_| Ok(())),
             on_assemble: Box::new(|_| Ok(())),
+            size: None,
         }
+    }
+
+    /// With batches whose size follows from their first index.
+    pub fn sized(mut self, size: fn(usize) -> u64, declared: Declared) -> Self {
+        self.size = Some((size, declared));
+        self
     }
 
     pub fn fetching(
@@ -70,6 +89,18 @@ impl Source for Numbers {
         (self.on_assemble)(batch[0])?;
         Ok(batch)
     }
+
+    fn cost(&self, _len: usize) -> Cost {
+        match self.size {
+            Some((_, Declared::AtMost(bytes))) => Cost::Known(bytes),
+            Some((_, Declared::Never)) => Cost::Learned { items: 0 },
+            None => Cost::Known(0),
+        }
+    }
+
+    fn size(&self, batch: &Vec<usize>) -> Option<u64> {
+        self.size.map(|(size, _)| size(batch[0]))
+    }
 }
 
 /// A loader in the small: a source, a pool, and how passes are made.
@@ -79,6 +110,7 @@ pub struct Loader {
     pub pool: Arc<Pool>,
     pub plan: Plan,
     pub config: ReaderConfig,
+    pub account: Account,
 }
 
 impl Loader {
@@ -98,13 +130,13 @@ impl Loader {
             config: ReaderConfig {
                 limits: Limits {
                     ahead: Ahead::Learned,
-                    bytes: None,
                     parts: Parts::Learned,
                 },
                 delivery: Delivery::InOrder,
                 patience: Patience::default(),
                 warm_next: false,
             },
+            account: Account::default(),
         }
     }
 
@@ -120,6 +152,12 @@ impl Loader {
 
     pub fn unordered(mut self) -> Self {
         self.config.delivery = Delivery::AsFinished;
+        self
+    }
+
+    /// Within a budget that it may share.
+    pub fn budget(mut self, budget: &MemoryBudget) -> Self {
+        self.account.budget = Some(budget.clone());
         self
     }
 
@@ -149,10 +187,14 @@ impl Loader {
         self
     }
 
-    /// Another source on the same workers.
+    /// Another source on the same workers, counted by itself.
     pub fn over(&self, source: Numbers) -> Self {
         Self {
             source: Arc::new(source),
+            account: Account {
+                budget: self.account.budget.clone(),
+                ..Account::default()
+            },
             ..self.clone()
         }
     }
@@ -163,6 +205,7 @@ impl Loader {
             plan: self.plan.at(0),
             seed: 0,
             costs: Arc::default(),
+            account: self.account.clone(),
         };
         Reader::new(Arc::clone(&self.pool), job, self.config)
     }
