@@ -209,7 +209,7 @@ BUGS = [
         "        let items = std::mem::take(&mut state.items);\n        drop(state);",
     ),
     (
-        "two_readers_share_a_budget_of_one_batch",
+        "two_readers_on_one_thread_with_room_for_one_batch",
         "the oldest batch of a reader has to wait for room",
         "ledger.rs",
         "turn == Turn::Oldest || bytes",

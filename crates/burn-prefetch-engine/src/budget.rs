@@ -182,7 +182,9 @@ impl Book {
 
 /// Outside the lock: who is told may look at once.
 fn tell(refused: &[(usize, Arc<dyn Bell>)]) {
-    refused.iter().for_each(|(_, bell)| bell.ring());
+    for (_, bell) in refused {
+        bell.ring();
+    }
 }
 
 #[cfg(all(test, not(shuttle)))]

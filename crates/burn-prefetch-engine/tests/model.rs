@@ -480,6 +480,17 @@ fn two_readers_share_a_budget_of_one_batch() {
 }
 
 #[test]
+fn two_readers_on_one_thread_with_room_for_one_batch() {
+    check(|| {
+        let budget = MemoryBudget::new(100);
+        let source = Numbers::new().sized(hundred, Declared::AtMost(100));
+        let loader = Loader::new(source, 1, (3, 1)).ahead(2).budget(&budget);
+        assert_eq!(loader.iter().zip(loader.iter()).count(), 3);
+        assert!(budget.stats().used.most <= 200);
+    });
+}
+
+#[test]
 fn a_budget_of_one_batch_is_one_batch_at_every_moment() {
     check(|| {
         let budget = MemoryBudget::new(100);
