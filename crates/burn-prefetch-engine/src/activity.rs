@@ -28,6 +28,7 @@ const STARTING: usize = 1;
 const FETCHING: usize = 2;
 const FETCHING_ONE: usize = 3;
 const ASSEMBLING: usize = 4;
+const UPLOADING: usize = 5;
 
 /// How often a reading is tried again when the worker moves on during it.
 const TRIES: usize = 4;
@@ -66,6 +67,11 @@ impl Activity {
         self.change(ASSEMBLING);
     }
 
+    pub(crate) fn uploading(&self, at: Whereabouts) {
+        self.go_to(at);
+        self.change(UPLOADING);
+    }
+
     fn go_to(&self, at: Whereabouts) {
         self.pass.store(at.pass, Relaxed);
         self.epoch.store(at.epoch, Relaxed);
@@ -101,6 +107,7 @@ impl Activity {
             IDLE => Doing::Idle,
             STARTING => Doing::Starting,
             ASSEMBLING => Doing::Assembling { epoch, batch, here },
+            UPLOADING => Doing::Uploading { epoch, batch, here },
             what => Doing::Fetching {
                 epoch,
                 batch,

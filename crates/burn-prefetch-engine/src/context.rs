@@ -19,6 +19,8 @@ pub struct FetchContext {
     pub epoch: usize,
     /// The batch within the epoch, from 0.
     pub batch: usize,
+    /// How many of the batch's last items repeat others to fill it up: the mask of what is padding.
+    pub padding: usize,
     /// The dataset index; `None` in a batcher and where several items are fetched in one call.
     pub index: Option<usize>,
     /// The worker, from 0; `None` on the thread that called `next()`.
@@ -118,6 +120,18 @@ impl Drop for Scope {
 #[must_use]
 pub fn context() -> Option<FetchContext> {
     FRAME.with(|slot| slot.borrow().as_ref().map(|frame| frame.context))
+}
+
+/// Which of the `len` items of the batch that this thread is working on are real: `true` for those,
+/// `false` for the last ones where these repeat others to fill the batch up. All are outside a
+/// loader and without padding.
+///
+/// For a batcher, whose batch carries the mask to whoever weighs the loss by it.
+#[must_use]
+pub fn real_mask(len: usize) -> Vec<bool> {
+    let padding = context().map_or(0, |context| context.padding);
+    let real = len.saturating_sub(padding);
+    (0..len).map(|place| place < real).collect()
 }
 
 /// The random numbers of the item or batch that this thread is working on.
@@ -231,6 +245,7 @@ mod tests {
     const AT: FetchContext = FetchContext {
         epoch: 2,
         batch: 5,
+        padding: 0,
         index: None,
         worker: Some(1),
     };

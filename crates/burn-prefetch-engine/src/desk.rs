@@ -9,11 +9,13 @@ use crossbeam_utils::CachePadded;
 
 use crate::assembly::{Assembly, Failure, Finished};
 use crate::cost::{Ahead, CostMemory, Costs, Parts};
+use crate::dock::Dock;
 use crate::job::Job;
 use crate::ledger::Turn;
 use crate::plan::EpochPlan;
 use crate::ring::{Delivery, Ring};
-use crate::source::{Made, Source};
+use crate::source::{Assembled, Outcome, Source};
+use crate::standing::Standing;
 use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::ticket::{Cost, Ticket, Tickets};
 use crate::window::Window;
@@ -27,17 +29,18 @@ pub struct Limits {
     pub parts: Parts,
 }
 
-/// How far a pass may run ahead, and in which order it delivers.
-#[derive(Clone, Copy, Debug)]
+/// How far a pass may run ahead, in which order it delivers, and where it begins.
+#[derive(Clone, Debug)]
 pub(crate) struct PassConfig {
     pub(crate) limits: Limits,
     pub(crate) delivery: Delivery,
+    pub(crate) begins: Standing,
 }
 
 /// The pass whose last batches are being used while this one begins: the window is one.
 #[derive(Debug)]
 pub(crate) struct Before {
-    /// How many batches it has in all.
+    /// How many batches its reader returns in all.
     pub(crate) batches: usize,
     /// How many its reader has returned.
     pub(crate) returned: Counted,
@@ -95,24 +98,35 @@ struct Open<P> {
     ticket: Ticket,
 }
 
+/// Whether a pass goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// Nothing is started or assembled any more; what is `open` waits for its last part.
+    Closed,
+}
+
 /// A state machine without a thread; [`Feed`](crate::feed::Feed) puts a lock around it.
 ///
 /// Invariants: the assembly of a batch with several parts is in `open` from its ticket until its
-/// last part is back; numbers in `open` and `ring` are below `window.issued()`; nothing is claimed
-/// and nothing is put at or beyond `end`, which only falls.
+/// last part is back; the turns of what is in `open` and `ring` are below `window.issued()`; nothing
+/// is claimed and nothing is put at or beyond `end`, which only falls.
 pub(crate) struct Desk<S: Source> {
     window: Window,
     before: Option<Before>,
     limits: Limits,
     delivery: Delivery,
+    /// Which batches were returned before: a ticket is for the batch whose turn it is from there on.
+    begins: Standing,
     /// Items in a full batch.
     batch_len: usize,
     open: VecDeque<Open<S::Piece>>,
-    ring: Ring<Made<S>>,
+    /// Assembled batches on their way to the uploader, where there is one.
+    dock: Option<Dock<Assembled<S>>>,
+    ring: Ring<Outcome<S>>,
     costs: Costs,
     tickets: Tickets,
-    /// Nothing is started or assembled any more; what is `open` waits for its last part.
-    closed: bool,
+    phase: Phase,
     /// No batch of this number or beyond is made: the pass ends, or failed, before it.
     end: usize,
     /// How many batches are known to have been returned: read again only when the window is full, so
@@ -120,8 +134,10 @@ pub(crate) struct Desk<S: Source> {
     returned: usize,
     /// The reader is inside `next()` and has nothing to return.
     asking: bool,
-    /// The reader sleeps until the ring is ready.
+    /// The reader sleeps until the ring is ready,
     parked: bool,
+    /// or, where it uploads itself, until there is something to upload.
+    uploads_itself: bool,
 }
 
 impl<S: Source> Desk<S> {
@@ -134,7 +150,8 @@ impl<S: Source> Desk<S> {
             config.limits.ahead = Ahead::Fixed(0);
         }
         let costs = Costs::new(workers, config.limits.parts).remembering(&job.costs);
-        Self::with((costs, tickets), &job.plan, config)
+        let uploads = job.uploader.as_ref().map(|uploader| uploader.ahead);
+        Self::with((costs, tickets), &job.plan, (config, uploads))
     }
 
     /// The desk of the epoch after this one, begun while batches of this one are alive.
@@ -142,34 +159,50 @@ impl<S: Source> Desk<S> {
         let config = PassConfig {
             limits: self.limits,
             delivery: self.delivery,
+            begins: Standing::default(),
         };
+        let uploads = self.dock.as_ref().map(Dock::ahead);
+        let learned = (self.costs.clone(), self.tickets.clone());
         Self {
             before: Some(before),
-            ..Self::with((self.costs.clone(), self.tickets.clone()), plan, config)
+            ..Self::with(learned, plan, (config, uploads))
         }
     }
 
-    fn with((costs, tickets): (Costs, Tickets), plan: &EpochPlan, config: PassConfig) -> Self {
-        let PassConfig { limits, delivery } = config;
+    /// `uploads`: how many batches may be uploaded ahead, where somebody else uploads.
+    fn with(
+        (costs, tickets): (Costs, Tickets),
+        plan: &EpochPlan,
+        (config, uploads): (PassConfig, Option<usize>),
+    ) -> Self {
+        let PassConfig {
+            limits,
+            delivery,
+            begins,
+        } = config;
+        let batch_len = plan.largest_batch();
         let ahead = match limits.ahead {
-            Ahead::Learned => costs.ahead(plan.batch(0).len()),
+            Ahead::Learned => costs.ahead(batch_len) + uploads.unwrap_or(0),
             Ahead::Fixed(batches) => batches,
         };
         Self {
+            dock: uploads.map(|ahead| Dock::new(ahead, delivery)),
             window: Window::new(ahead),
             before: None,
             limits,
             delivery,
-            batch_len: plan.batch(0).len(),
+            begins,
+            batch_len,
             open: VecDeque::new(),
             ring: Ring::new(delivery),
             costs,
             tickets,
-            closed: false,
+            phase: Phase::Running,
             end: plan.num_batches(),
             returned: 0,
             asking: false,
             parked: false,
+            uploads_itself: false,
         }
     }
 
@@ -217,20 +250,59 @@ impl<S: Source> Desk<S> {
             return Returned::Unwanted(piece, None);
         };
         let assembly = &mut self.open[at].assembly;
-        if self.closed {
+        if self.phase == Phase::Closed {
             let last = assembly.forget().then(|| self.open.remove(at)).flatten();
             return Returned::Unwanted(piece, last.map(|open| open.ticket));
         }
         if !assembly.give_back(part, piece, failure) {
             return Returned::Waiting;
         }
-        let Some(Open { assembly, ticket }) = self.open.remove(at) else {
-            return Returned::Waiting;
-        };
-        match assembly.finish() {
-            Some(finished) => Returned::Complete(finished, ticket),
+        let open = self.open.remove(at);
+        let finished = open.and_then(|open| Some((open.assembly.finish()?, open.ticket)));
+        match finished {
+            Some((finished, ticket)) => Returned::Complete(finished, ticket),
             None => unreachable!("all parts are back"),
         }
+    }
+
+    /// Takes an assembled batch for the uploader. An error goes the same way, to its place behind the
+    /// batches before it. Gives back what is unwanted, and whether the reader is to be woken.
+    pub(crate) fn dock(
+        &mut self,
+        number: usize,
+        assembled: Assembled<S>,
+        took: &Took,
+    ) -> (Option<Assembled<S>>, bool) {
+        self.learn(took);
+        if number >= self.end {
+            return (Some(assembled), false);
+        }
+        if assembled.is_err() {
+            self.end = number + 1;
+        }
+        let turn = self.begins.turn(number);
+        match &mut self.dock {
+            Some(dock) => dock.put(turn, (number, assembled)),
+            None => return (Some(assembled), false),
+        }
+        let wake = self.parked && self.uploads_itself;
+        self.parked &= !wake;
+        (None, wake)
+    }
+
+    /// A batch that may be uploaded now.
+    pub(crate) fn claim_upload(&mut self, returned: &AtomicUsize) -> Option<(usize, Assembled<S>)> {
+        self.look_before();
+        let dock = self.dock.as_mut()?;
+        dock.take(returned.load(SeqCst), self.asking)
+    }
+
+    /// Whether there is a batch for [`claim_upload`](Self::claim_upload).
+    pub(crate) fn may_upload(&mut self, returned: &AtomicUsize) -> bool {
+        self.look_before();
+        let (returned, asking) = (returned.load(SeqCst), self.asking);
+        let dock = self.dock.as_mut();
+        dock.is_some_and(|dock| dock.is_ready(returned, asking))
     }
 
     /// Takes a finished batch. Gives back what is to be dropped outside the lock, and whether the
@@ -238,20 +310,21 @@ impl<S: Source> Desk<S> {
     pub(crate) fn put(
         &mut self,
         number: usize,
-        made: Made<S>,
+        outcome: Outcome<S>,
         took: &Took,
-    ) -> (Option<Made<S>>, bool) {
+    ) -> (Option<Outcome<S>>, bool) {
         self.learn(took);
         if number >= self.end {
-            return (Some(made), false);
+            return (Some(outcome), false);
         }
-        if made.outcome.is_err() {
+        if outcome.is_err() {
             self.end = match self.delivery {
                 Delivery::InOrder => number + 1,
                 Delivery::AsFinished => 0,
             };
         }
-        self.ring.put(number, made);
+        let turn = self.begins.turn(number);
+        self.ring.put(turn, (number, outcome));
         self.tickets.tally().waiting_in_line(self.ring.waiting());
         let wake = self.parked && self.ring.is_ready();
         self.parked &= !wake;
@@ -259,7 +332,7 @@ impl<S: Source> Desk<S> {
     }
 
     /// Moves what is ready to `out`; if there is nothing, the reader is asking from now on.
-    pub(crate) fn take_ready(&mut self, out: &mut VecDeque<(usize, Made<S>)>) {
+    pub(crate) fn take_ready(&mut self, out: &mut VecDeque<(usize, Outcome<S>)>) {
         self.ring.take_ready(out);
         self.asking = out.is_empty();
     }
@@ -268,9 +341,11 @@ impl<S: Source> Desk<S> {
         self.ring.is_ready()
     }
 
-    /// The reader goes to sleep until [`put`](Self::put) says that it is to be woken.
-    pub(crate) fn park(&mut self) {
+    /// The reader goes to sleep until [`put`](Self::put), or [`dock`](Self::dock) if it
+    /// `uploads_itself`, says that it is to be woken.
+    pub(crate) fn park(&mut self, uploads_itself: bool) {
         self.parked = true;
+        self.uploads_itself = uploads_itself;
     }
 
     /// The reader wakes by itself, or is woken for another reason than a batch.
@@ -285,7 +360,18 @@ impl<S: Source> Desk<S> {
 
     /// Whether no batch is left to start.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.window.issued() >= self.end
+        self.left() == 0
+    }
+
+    /// How many batches are left to start.
+    fn left(&self) -> usize {
+        let all = self.begins.turn(self.end);
+        all.saturating_sub(self.window.issued())
+    }
+
+    /// The batch that is started next.
+    fn upcoming(&self) -> usize {
+        self.begins.nth(self.window.issued())
     }
 
     /// Whether a batch is so cheap that waking a worker for each would cost more.
@@ -296,21 +382,20 @@ impl<S: Source> Desk<S> {
     /// Ends the pass: nothing is started any more, and what was learned goes to `memory`. Gives back
     /// what is to be dropped outside the lock; parts still out come back as unwanted, and the last of
     /// a batch brings its ticket.
-    pub(crate) fn close(&mut self, memory: &CostMemory) -> Leftovers<S> {
+    pub(crate) fn close(&mut self, memory: &CostMemory) -> Leftover<S> {
         self.end = 0;
-        self.closed = true;
+        self.phase = Phase::Closed;
         self.costs.leave(memory);
         let open = self.open.iter_mut();
         let pieces = open.flat_map(|open| open.assembly.abandon()).collect();
-        let (home, out) = std::mem::take(&mut self.open)
-            .into_iter()
-            .partition(|open| open.assembly.is_home());
+        let open = std::mem::take(&mut self.open).into_iter();
+        let (home, out): (VecDeque<_>, _) = open.partition(|open| open.assembly.is_home());
         self.open = out;
-        let home: VecDeque<_> = home;
-        Leftovers {
+        Leftover {
             pieces,
-            made: self.ring.take_all().collect(),
             tickets: home.into_iter().map(|open| open.ticket).collect(),
+            assembled: self.dock.iter_mut().flat_map(Dock::take_all).collect(),
+            finished: self.ring.take_all().collect(),
         }
     }
 
@@ -321,14 +406,16 @@ impl<S: Source> Desk<S> {
         if let Some(took) = took.assembly {
             self.costs.assembled(took);
             if self.limits.ahead == Ahead::Learned {
-                self.window.set_limit(self.costs.ahead(self.batch_len));
+                let uploads = self.dock.as_ref().map_or(0, Dock::ahead);
+                let ahead = self.costs.ahead(self.batch_len) + uploads;
+                self.window.set_limit(ahead);
             }
         }
     }
 
     /// Whether a batch may be started, and in which turn of the reader.
     fn may_issue(&mut self, source: &S, plan: &EpochPlan, returned: &AtomicUsize) -> Option<Turn> {
-        let number = self.window.issued();
+        let number = self.upcoming();
         if number >= self.end {
             return None;
         }
@@ -352,14 +439,16 @@ impl<S: Source> Desk<S> {
         let Some(before) = &self.before else { return };
         let left = before.batches - before.returned.load(SeqCst);
         self.window.set_before(left);
+        if let Some(dock) = &mut self.dock {
+            dock.set_before(left);
+        }
         if left == 0 {
             self.before = None;
         }
     }
 
     fn worth_waking(&self) -> bool {
-        let left = self.end - self.window.issued();
-        let places = self.window.places(self.returned).min(left);
+        let places = self.window.places(self.returned).min(self.left());
         self.costs.worth_waking(places, self.batch_len)
     }
 
@@ -371,9 +460,10 @@ impl<S: Source> Desk<S> {
         returned: &AtomicUsize,
     ) -> Option<PartOf<S::Piece>> {
         let turn = self.may_issue(source, plan, returned)?;
-        let len = plan.batch(self.window.issued()).len();
+        let number = self.upcoming();
+        let len = plan.batch(number).len();
         let ticket = self.tickets.issue(source.cost(len), turn)?;
-        let number = self.window.issue();
+        self.window.issue();
         let pieces = source.open(len, self.costs.parts(len));
         if pieces.rest.is_empty() {
             return Some((number, Which::Whole(ticket), pieces.first, 0..len));
@@ -384,10 +474,11 @@ impl<S: Source> Desk<S> {
     }
 }
 
-/// What is left of a pass that has ended.
-pub(crate) struct Leftovers<S: Source> {
+/// What is left of a pass that ends, to be dropped outside the lock.
+pub(crate) struct Leftover<S: Source> {
     pub(crate) pieces: Vec<S::Piece>,
-    pub(crate) made: Vec<Made<S>>,
+    pub(crate) assembled: Vec<Assembled<S>>,
+    pub(crate) finished: Vec<Outcome<S>>,
     pub(crate) tickets: Vec<Ticket>,
 }
 

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::order_error::OrderError;
 use crate::report::CrewReport;
 
 /// An error of any type that may cross threads.
@@ -39,6 +40,8 @@ impl fmt::Display for SharedError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
+    /// Choosing which item is next: `Sampler::at` or `BatchSampler::at`.
+    Order,
     /// Reading items: `Dataset::get` or `get_many`.
     Fetch,
     /// Making a batch of the items: `Batcher::batch`.
@@ -54,6 +57,7 @@ pub enum Stage {
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Order => "choosing an index",
             Self::Fetch => "fetching",
             Self::Assemble => "assembling",
             Self::Upload => "uploading",
@@ -76,7 +80,7 @@ pub struct Place {
     pub index: Option<usize>,
     /// The dataset indices that were asked for in one call; empty where `index` says it all.
     pub indices: Vec<usize>,
-    /// The worker, from 0; `None` on the thread that called `next()`.
+    /// The worker, from 0; `None` on the thread that called `next()`, and on the uploader's.
     pub worker: Option<usize>,
 }
 
@@ -99,9 +103,10 @@ impl fmt::Display for Place {
                 write!(f, " and {more} more")?;
             }
         }
-        match self.worker {
-            Some(worker) => write!(f, " (worker {worker})"),
-            None => f.write_str(" (calling thread)"),
+        match (self.worker, self.stage) {
+            (Some(worker), _) => write!(f, " (worker {worker})"),
+            (None, Stage::Upload) => Ok(()),
+            (None, _) => f.write_str(" (calling thread)"),
         }
     }
 }
@@ -135,6 +140,22 @@ pub enum LoadError {
         expected: usize,
         /// The number of items returned.
         got: usize,
+    },
+    /// A batch could not be made of its items.
+    #[error("{at}: {source}")]
+    Assemble {
+        /// Where.
+        at: Place,
+        /// The cause.
+        source: BoxError,
+    },
+    /// A sampler of the user's own returned an index beyond the data, or a batch of no items.
+    #[error("{at}: {source}")]
+    Order {
+        /// Where.
+        at: Place,
+        /// What is wrong.
+        source: OrderError,
     },
     /// A host batch could not be turned into what the loader yields.
     #[error("{at}: {source}")]
@@ -198,8 +219,10 @@ impl LoadError {
     pub fn place(&self) -> &Place {
         match self {
             Self::Dataset { at, .. }
+            | Self::Assemble { at, .. }
             | Self::Panic { at, .. }
             | Self::Count { at, .. }
+            | Self::Order { at, .. }
             | Self::Upload { at, .. }
             | Self::Timeout { at, .. }
             | Self::Exhausted { at, .. }
@@ -221,6 +244,8 @@ pub enum FetchError {
         /// The number of items returned.
         got: usize,
     },
+    /// A sampler of the user's own returned an index beyond the data.
+    Order(OrderError),
 }
 
 impl FetchError {
@@ -228,6 +253,7 @@ impl FetchError {
         match self {
             Self::Dataset(source) => LoadError::Dataset { at, source },
             Self::Count { expected, got } => LoadError::Count { at, expected, got },
+            Self::Order(source) => LoadError::Order { at, source },
         }
     }
 }

@@ -9,16 +9,18 @@ use crate::desk::{Before, Claim, Counted, Desk, PassConfig, Returned, Took, Whic
 use crate::job::Job;
 use crate::plan::EpochPlan;
 use crate::pool::{Hand, Serve};
-use crate::source::{Made, Source};
+use crate::source::{Outcome, Source};
 use crate::stats::Work;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use crate::sync::{Condvar, Moment, Mutex, came_true_soon};
+use crate::sync::{Condvar, Moment, Mutex, MutexGuard, came_true_soon};
 use crate::ticket::{Ticket, Tickets};
 use crate::unwind::dispose;
 
 /// What the reader and the workers of one pass share.
 pub(crate) struct Feed<S: Source> {
     job: Job<S>,
+    /// How many batches the reader returns in all.
+    turns: usize,
     desk: Mutex<Desk<S>>,
     /// The parked reader's bell.
     ready: Condvar,
@@ -39,24 +41,26 @@ pub(crate) struct Feed<S: Source> {
 
 impl<S: Source> Feed<S> {
     pub(crate) fn new(job: Job<S>, by: (usize, Tickets), config: PassConfig) -> Self {
+        let turns = config.begins.turn(job.plan.num_batches());
         let desk = Desk::new(&job, by, config);
-        Self::with(desk, job)
+        Self::with(desk, job, turns)
     }
 
-    /// The feed of the epoch after this one; what is left of this one counts in its window.
-    pub(crate) fn following(&self) -> Self {
-        let job = self.job.following();
+    /// The feed of `job`, the epoch after this one; what is left of this one counts in its window.
+    pub(crate) fn following(&self, job: Job<S>) -> Self {
         let before = Before {
-            batches: self.job.plan.num_batches(),
+            batches: self.turns,
             returned: Arc::clone(&self.returned),
         };
+        let turns = job.plan.num_batches();
         let desk = self.desk.lock().following(&job.plan, before);
-        Self::with(desk, job)
+        Self::with(desk, job, turns)
     }
 
-    fn with(desk: Desk<S>, job: Job<S>) -> Self {
+    fn with(desk: Desk<S>, job: Job<S>, turns: usize) -> Self {
         Self {
             job,
+            turns,
             desk: Mutex::new(desk),
             ready: Condvar::default(),
             returned: Arc::default(),
@@ -73,13 +77,18 @@ impl<S: Source> Feed<S> {
         &self.job
     }
 
+    /// How many batches the reader returns in all.
+    pub(crate) fn turns(&self) -> usize {
+        self.turns
+    }
+
     pub(crate) fn plan(&self) -> &EpochPlan {
         &self.job.plan
     }
 
     /// Moves what is ready to `out`; if there is nothing, the oldest batch may be started whatever
     /// the window says.
-    pub(crate) fn take_ready(&self, out: &mut VecDeque<(usize, Made<S>)>) {
+    pub(crate) fn take_ready(&self, out: &mut VecDeque<(usize, Outcome<S>)>) {
         let mut desk = self.desk.lock();
         desk.take_ready(out);
         set(&self.filled, false);
@@ -112,20 +121,22 @@ impl<S: Source> Feed<S> {
     }
 
     /// Sleeps until the next batch is ready or an [`alarm`](Serve::alarm), unless what that is for has
-    /// `come` already; `tick` says since when, for the workers' choice. Not longer than `limit`;
+    /// `come` already; `tick` says since when, for the workers' choice, and
+    /// whether the calling thread has to upload itself. Not longer than `limit`;
     /// `false` when that was over first. The place in line stays until it [waits no
     /// more](Self::waits_no_more).
     pub(crate) fn wait(
         &self,
-        tick: usize,
+        (tick, uploads_itself): (usize, bool),
         limit: Option<Duration>,
         come: impl Fn() -> bool,
     ) -> bool {
         self.waiting_since.store(tick, SeqCst);
         let mut desk = self.desk.lock();
         let mut in_time = true;
-        if !desk.is_ready() && !come() {
-            desk.park();
+        let has_own = uploads_itself && desk.may_upload(&self.returned);
+        if !desk.is_ready() && !has_own && !come() {
+            desk.park(uploads_itself);
         }
         while desk.is_parked() && in_time {
             (desk, in_time) = match limit {
@@ -151,7 +162,8 @@ impl<S: Source> Feed<S> {
         self.over.store(true, SeqCst);
         let left = self.desk.lock().close(&self.job.costs);
         left.pieces.into_iter().for_each(dispose);
-        left.made.into_iter().for_each(dispose);
+        left.assembled.into_iter().for_each(dispose);
+        left.finished.into_iter().for_each(dispose);
         drop(left.tickets);
     }
 
@@ -182,6 +194,7 @@ impl<S: Source> Feed<S> {
             slow_items,
             ..
         } = claim;
+        self.job.prepare(number, hand);
         let begun = measured.map(|_| Moment::now());
         let slow = slow_items && measured.is_some();
         let failure = self.job.fetch((number, &within, slow), &mut piece, hand);
@@ -232,24 +245,83 @@ impl<S: Source> Feed<S> {
             return None;
         }
         let begun = measured.map(|_| Moment::now());
-        let made = self.job.assemble(finished, ticket, hand);
-        took.assembly = begun.filter(|_| made.outcome.is_ok()).map(Moment::elapsed);
+        let assembled = self.job.assemble((finished, ticket), hand);
+        if let Some(uploader) = &self.job.uploader {
+            took.assembly = begun.filter(|_| assembled.is_ok()).map(Moment::elapsed);
+            self.count(&took, measured, hand);
+            hand.outside();
+            let mut desk = self.desk.lock();
+            let (unwanted, wake) = desk.dock(number, assembled, &took);
+            let next = self.claim_more(&mut desk, hand);
+            drop(desk);
+            if wake {
+                self.ready.notify_one();
+            }
+            uploader.pool.wake_one();
+            if unwanted.is_some() {
+                self.job.dispose(number, unwanted, hand);
+            }
+            return next;
+        }
+        let outcome = self.job.upload(number, assembled, hand);
+        took.assembly = begun.filter(|_| outcome.is_ok()).map(Moment::elapsed);
         self.count(&took, measured, hand);
-
         hand.outside();
-        let mut desk = self.desk.lock();
-        let (unwanted, wake) = desk.put(number, made, &took);
-        set(&self.filled, desk.is_ready());
-        set(&self.cheap, desk.is_cheap());
+        let (mut desk, put) = self.put(number, outcome, &took);
         let next = self.claim_more(&mut desk, hand);
         drop(desk);
-        if wake {
+        self.tell(put, hand);
+        next
+    }
+
+    /// Uploads what may be uploaded now, while nobody else wants the hand; `false` when there is
+    /// nothing.
+    pub(crate) fn upload(&self, hand: &Hand<'_>) -> bool {
+        let mut desk = self.desk.lock();
+        let mut served = false;
+        while let Some((number, assembled)) = desk.claim_upload(&self.returned) {
+            drop(desk);
+            served = true;
+            let outcome = self.job.upload(number, assembled, hand);
+            hand.outside();
+            let (guard, put) = self.put(number, outcome, &Took::default());
+            drop(guard);
+            self.tell(put, hand);
+            if !hand.may_stay() {
+                return served;
+            }
+            desk = self.desk.lock();
+        }
+        served
+    }
+
+    /// Puts a finished batch where the reader takes it.
+    fn put(
+        &self,
+        number: usize,
+        outcome: Outcome<S>,
+        took: &Took,
+    ) -> (MutexGuard<'_, Desk<S>>, Put<S>) {
+        let mut desk = self.desk.lock();
+        let (unwanted, wake) = desk.put(number, outcome, took);
+        set(&self.filled, desk.is_ready());
+        set(&self.cheap, desk.is_cheap());
+        let put = Put {
+            number,
+            unwanted,
+            wake,
+        };
+        (desk, put)
+    }
+
+    /// What follows a put, outside the lock.
+    fn tell(&self, put: Put<S>, hand: &Hand<'_>) {
+        if put.wake {
             self.ready.notify_one();
         }
-        if unwanted.is_some() {
-            self.job.dispose(number, unwanted, hand);
+        if put.unwanted.is_some() {
+            self.job.dispose(put.number, put.unwanted, hand);
         }
-        next
     }
 
     fn count(&self, took: &Took, measured: Option<u32>, hand: &Hand<'_>) {
@@ -322,6 +394,15 @@ impl<S: Source> Serve for Feed<S> {
         drop(desk);
         self.ready.notify_one();
     }
+}
+
+/// A batch that was put, and what is to be done about it.
+struct Put<S: Source> {
+    number: usize,
+    /// Nobody takes it any more.
+    unwanted: Option<Outcome<S>>,
+    /// The reader waits for it.
+    wake: bool,
 }
 
 /// Writes a hint that seldom changes: others keep their copy of it while it does not.

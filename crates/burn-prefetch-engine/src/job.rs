@@ -8,12 +8,14 @@ use crate::assembly::{Failure, Finished};
 use crate::context::{FetchContext, Scope};
 use crate::cost::CostMemory;
 use crate::error::{LoadError, Place, Stage};
+use crate::order_error::OrderError;
 use crate::plan::EpochPlan;
 use crate::pool::Hand;
 use crate::seed::Domain;
-use crate::source::{Made, Part, Source, StopWatch};
+use crate::source::{Assembled, Made, Outcome, Part, Source, StopWatch};
 use crate::ticket::{Account, Ticket};
 use crate::unwind::{dispose, guard};
+use crate::uploads::Uploader;
 
 /// Whose data, in which order, under which seed.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub struct Job<S> {
     pub seed: u64,
     /// What the passes before this one have learned.
     pub costs: Arc<CostMemory>,
+    /// Who uploads; `None`: whoever has assembled a batch.
+    pub uploader: Option<Uploader>,
     /// Where its batches are counted.
     pub account: Account,
 }
@@ -43,6 +47,7 @@ impl<S: Source> Job<S> {
             plan: self.plan.following(),
             seed: self.seed,
             costs: Arc::clone(&self.costs),
+            uploader: self.uploader.clone(),
             account: self.account.clone(),
         }
     }
@@ -57,6 +62,12 @@ impl<S: Source> Job<S> {
     ) -> Option<Failure> {
         let batch = self.plan.batch(number);
         let worker = hand.worker;
+        if batch.is_empty() {
+            let at = self.place(Stage::Order, number, worker);
+            let source = OrderError::EmptyBatch { batch: number };
+            let error = LoadError::Order { at, source };
+            return Some(Failure { offset: 0, error });
+        }
         if let Some(activity) = hand.activity {
             activity.fetching(self.whereabouts(number));
         }
@@ -67,30 +78,48 @@ impl<S: Source> Job<S> {
         let outcome = guard(|| self.source.fetch(piece, &mut part));
         drop(scope);
         part.ended();
-        if let Ok(Ok(())) = outcome {
+        let failed = part.take_failed();
+        if failed.is_none() && matches!(outcome, Ok(Ok(()))) {
             return None;
         }
         let offset = part.offset(within);
+        let stage = if part.is_choosing() {
+            Stage::Order
+        } else {
+            Stage::Fetch
+        };
         let at = Place {
             index: part.index(),
             indices: part.into_asked(),
-            ..self.place(Stage::Fetch, number, worker)
+            ..self.place(stage, number, worker)
         };
-        let error = match outcome {
-            Ok(Ok(())) => return None,
-            Ok(Err(error)) => error.at(at),
-            Err(message) => LoadError::Panic { at, message },
+        let error = match (failed, outcome) {
+            (Some(source), _) => LoadError::Order { at, source },
+            (None, Ok(Ok(()))) => return None,
+            (None, Ok(Err(error))) => error.at(at),
+            (None, Err(message)) => LoadError::Panic { at, message },
         };
         Some(Failure { offset, error })
+    }
+
+    /// Makes the epoch's order ready, unless that has been done: before what it takes is counted
+    /// as the cost of items.
+    pub(crate) fn prepare(&self, number: usize, hand: &Hand<'_>) {
+        if self.plan.is_prepared() {
+            return;
+        }
+        if let Some(activity) = hand.activity {
+            activity.fetching(self.whereabouts(number));
+        }
+        self.plan.prepare();
     }
 
     /// Makes the batch of its pieces, unless a part of it has failed.
     pub(crate) fn assemble(
         &self,
-        finished: Finished<S::Piece>,
-        mut ticket: Ticket,
+        (finished, mut ticket): (Finished<S::Piece>, Ticket),
         hand: &Hand<'_>,
-    ) -> Made<S> {
+    ) -> Assembled<S> {
         let outcome = self.try_assemble(finished, hand);
         match &outcome {
             Ok((_, Some(size))) => ticket.learned(*size),
@@ -133,13 +162,52 @@ impl<S: Source> Job<S> {
         match outcome {
             Ok(Ok(batch)) => Ok(batch),
             Ok(Err(source)) => {
-                let at = self.place(Stage::Upload, number, worker);
-                Err(LoadError::Upload { at, source })
+                let at = self.place(Stage::Assemble, number, worker);
+                Err(LoadError::Assemble { at, source })
             }
             Err(message) => {
                 let at = self.place(Stage::Assemble, number, worker);
                 Err(LoadError::Panic { at, message })
             }
+        }
+    }
+
+    /// Makes what the reader returns of an assembled batch.
+    pub(crate) fn upload(
+        &self,
+        number: usize,
+        assembled: Assembled<S>,
+        hand: &Hand<'_>,
+    ) -> Outcome<S> {
+        assembled.and_then(|batch| self.try_upload(number, batch, hand))
+    }
+
+    fn try_upload(
+        &self,
+        number: usize,
+        batch: S::Batch,
+        hand: &Hand<'_>,
+    ) -> Result<S::Output, LoadError> {
+        // The uploader has no number: there is one.
+        let worker = hand.worker.filter(|_| self.uploader.is_none());
+        if let Some(activity) = hand.activity {
+            activity.uploading(self.whereabouts(number));
+        }
+        let alone = (Domain::Upload, number);
+        let scope = Scope::enter(self.context(number, worker), self.seed, alone);
+        let outcome = guard(|| self.source.upload(batch));
+        drop(scope);
+        let at = |stage| self.place(stage, number, worker);
+        match outcome {
+            Ok(Ok(output)) => Ok(output),
+            Ok(Err(source)) => Err(LoadError::Upload {
+                at: at(Stage::Upload),
+                source,
+            }),
+            Err(message) => Err(LoadError::Panic {
+                at: at(Stage::Upload),
+                message,
+            }),
         }
     }
 
@@ -161,6 +229,7 @@ impl<S: Source> Job<S> {
         FetchContext {
             epoch: self.plan.epoch(),
             batch: number,
+            padding: self.plan.padding(number),
             index: None,
             worker,
         }

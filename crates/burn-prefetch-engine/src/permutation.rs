@@ -31,7 +31,6 @@ use crate::seed;
 /// length, key and position.
 ///
 /// A saved state that names another version cannot be resumed to the same order.
-#[allow(dead_code, reason = "for whoever saves where a loader stands")]
 pub(crate) const VERSION: u32 = 1;
 
 /// The most items that are shuffled in a table: 256 KiB at most, which the cache of one core holds.
@@ -66,6 +65,14 @@ impl Permutation {
         } else {
             Form::Cipher(Cipher::new(len as u64, key))
         };
+        Self { len, form }
+    }
+
+    /// A permutation of `0..len` without a table, whatever its length: another than that of
+    /// [`new`](Self::new). As good from some thousand items on.
+    #[must_use]
+    pub(crate) fn compact(len: usize, key: u64) -> Self {
+        let form = Form::Cipher(Cipher::new(len as u64, key));
         Self { len, form }
     }
 
@@ -186,7 +193,7 @@ const fn scramble(half: u64, key: u64) -> u64 {
 
 /// A 64-bit number scaled to `0..limit`; at the limits met here (2³² at most) even to within 2⁻³².
 #[inline]
-const fn below(number: u64, limit: u64) -> u64 {
+pub(crate) const fn below(number: u64, limit: u64) -> u64 {
     ((number as u128 * limit as u128) >> 64) as u64
 }
 
@@ -195,6 +202,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::chance::{assert_chance, assert_near, real};
     use crate::seed::{Domain, derive};
 
     const SEED: u64 = 42;
@@ -250,38 +258,6 @@ mod tests {
             cell = decrypt(cipher, cell);
         }
         cell
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "counts here are far below 2^52")]
-    fn real(count: usize) -> f64 {
-        count as f64
-    }
-
-    /// Fails if `seen` differs from `expected` by more than chance does once in a million times.
-    fn assert_chance(seen: &[usize], expected: &[f64], what: &str) {
-        assert_eq!(seen.len(), expected.len());
-        let distance: f64 = seen
-            .iter()
-            .zip(expected)
-            .map(|(&seen, e)| (real(seen) - e).powi(2) / e)
-            .sum();
-        // E. B. Wilson and M. M. Hilferty's approximation; 4.753 standard deviations are 10^-6.
-        let freedom = real(seen.len() - 1);
-        let spread = 2.0 / (9.0 * freedom);
-        let limit = freedom * (1.0 - spread + 4.753 * spread.sqrt()).powi(3);
-        assert!(
-            distance < limit,
-            "{what}: chi-square {distance:.1}, limit {limit:.1}"
-        );
-    }
-
-    /// Fails if `seen` is five standard deviations or more from `expected`.
-    fn assert_near(seen: f64, expected: f64, deviation: f64, what: &str) {
-        let z = (seen - expected) / deviation;
-        assert!(
-            z.abs() < 5.0,
-            "{what}: {seen} instead of {expected}, {z:.1} deviations"
-        );
     }
 
     /// `0..len` in `count` nearly equal bins: the bin of an index.

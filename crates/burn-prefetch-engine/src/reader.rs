@@ -7,13 +7,16 @@ use crate::desk::{Limits, PassConfig};
 use crate::error::{LoadError, Place, SharedError, Stage};
 use crate::feed::Feed;
 use crate::job::Job;
+use crate::plan::EpochPlan;
 use crate::pool::{Pool, Registration, Serve, current_worker};
 use crate::ring::Delivery;
-use crate::source::{Made, Source};
+use crate::source::{Made, Outcome, Source};
+use crate::standing::Standing;
 use crate::sync::Moment;
 use crate::ticket::Tickets;
-use crate::unwind::dispose;
-use crate::watch::{Patience, Watch};
+use crate::unwind::{dispose, guard};
+use crate::uploads::Uploads;
+use crate::watch::{Patience, Pools, Watch};
 
 /// With so many batches at hand, and cheap ones, workers are woken for several places at once.
 const MANY: usize = 16;
@@ -43,10 +46,17 @@ pub struct Reader<S: Source> {
     pool: Arc<Pool>,
     config: ReaderConfig,
     registration: Option<Registration>,
+    /// Its place in the line of the uploader.
+    upload_registration: Option<Registration>,
     /// Batches taken from the ring and not returned: still alive, still in the window.
-    at_hand: VecDeque<(usize, Made<S>)>,
-    returned: usize,
+    at_hand: VecDeque<(usize, Outcome<S>)>,
+    /// How many batches this reader has returned.
+    turn: usize,
+    /// Which batches of the epoch have been returned, by this reader or before it.
+    standing: Standing,
     items_returned: usize,
+    /// Of the batch returned last.
+    padding: usize,
     /// Places freed since a worker was last woken for them.
     freed: usize,
     /// Since when `next()` has been waiting; later looks do not lose the place in line.
@@ -61,7 +71,7 @@ impl<S: Source> std::fmt::Debug for Reader<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reader")
             .field("epoch", &self.feed.plan().epoch())
-            .field("returned", &self.returned)
+            .field("standing", &self.standing)
             .field("over", &self.over)
             .finish_non_exhaustive()
     }
@@ -71,29 +81,50 @@ impl<S: Source> Reader<S> {
     /// Starts a pass. An empty one starts no thread.
     #[must_use]
     pub fn new(pool: Arc<Pool>, job: Job<S>, config: ReaderConfig) -> Self {
+        Self::resume(pool, job, config, Standing::default())
+    }
+
+    /// Goes on with a pass from where it stood: what was returned is not fetched again, and what
+    /// comes is as if the pass had never been interrupted.
+    ///
+    /// Workers, window, parts and delivery may be others than before. It takes no time, but for
+    /// batches of sizes of their own, whose lengths are added up. Of a pass that stood at its end,
+    /// or beyond, nothing is left.
+    #[must_use]
+    pub fn resume(pool: Arc<Pool>, job: Job<S>, config: ReaderConfig, standing: Standing) -> Self {
         let pass = PassConfig {
             limits: config.limits,
             delivery: config.delivery,
+            begins: standing.clone(),
         };
+        let items_returned = items_of(&standing, &job.plan);
         let tickets = Tickets::new(&job.account, pool.bell());
         let feed = Feed::new(job, (pool.size(), tickets), pass);
-        Self::of(feed, pool, config)
+        let mut reader = Self::of(feed, pool, config);
+        (reader.standing, reader.items_returned) = (standing, items_returned);
+        reader
     }
 
     fn of(feed: Feed<S>, pool: Arc<Pool>, config: ReaderConfig) -> Self {
         let feed = Arc::new(feed);
-        let over = feed.plan().num_batches() == 0;
+        let over = feed.turns() == 0;
         let works = !over && pool.size() > 0;
         let registration = works.then(|| pool.register(Arc::<Feed<S>>::clone(&feed)));
+        let uploader = feed.job().uploader.as_ref().filter(|_| !over);
+        let uploads = Uploads(Arc::clone(&feed));
+        let upload_registration = uploader.map(|it| it.pool.register(Arc::new(uploads)));
         let watch = Watch::new(config.patience, feed.job().id());
         Self {
             feed,
             pool,
             config,
             registration,
+            upload_registration,
             at_hand: VecDeque::new(),
-            returned: 0,
+            turn: 0,
+            standing: Standing::default(),
             items_returned: 0,
+            padding: 0,
             freed: 0,
             waiting_since: None,
             watch,
@@ -108,22 +139,40 @@ impl<S: Source> Reader<S> {
         self.feed.plan().epoch()
     }
 
+    /// The batches of the epoch.
+    #[must_use]
+    pub fn plan(&self) -> &EpochPlan {
+        self.feed.plan()
+    }
+
     /// How many items the pass yields in all.
     #[must_use]
     pub fn num_items(&self) -> usize {
         self.feed.plan().num_items()
     }
 
-    /// How many batches have been returned.
+    /// How many batches of the epoch have been returned, with those before a resumption.
     #[must_use]
     pub fn batches_returned(&self) -> usize {
-        self.returned
+        self.standing.returned()
     }
 
-    /// How many items were in the batches returned.
+    /// Which batches of the epoch have been returned: what [`resume`](Self::resume) goes on from.
+    #[must_use]
+    pub fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// How many items were in the batches returned, without padding.
     #[must_use]
     pub fn items_returned(&self) -> usize {
         self.items_returned
+    }
+
+    /// How many of the last items of the batch returned last repeat others to fill it up.
+    #[must_use]
+    pub fn padding(&self) -> usize {
+        self.padding
     }
 
     /// The next epoch's reader, whose first batches are being made already; once this one has
@@ -166,7 +215,7 @@ impl<S: Source> Reader<S> {
     /// Notes since when it waits, or works, if it has to.
     fn fetch_since(&mut self, begun: &mut Option<Moment>) -> Result<(), LoadError> {
         loop {
-            let version = self.pool.version();
+            let version = self.version();
             if let Some(trouble) = self.trouble() {
                 return Err(trouble);
             }
@@ -184,6 +233,7 @@ impl<S: Source> Reader<S> {
             }
             self.freed = 0;
             self.pool.wake_one();
+            self.wake_uploader();
             if !self.feed.comes_soon() {
                 self.wait(version);
             }
@@ -192,24 +242,63 @@ impl<S: Source> Reader<S> {
 
     /// Does the work itself where nobody else might: without workers, and on a worker's thread.
     fn help(&self) -> Result<bool, LoadError> {
-        if self.pool.live() > 0 && current_worker().is_none() {
-            return Ok(false);
+        let mut served = false;
+        if self.pool.live() == 0 || current_worker().is_some() {
+            let hand = self.pool.hand().map_err(|source| self.unprepared(source))?;
+            served = self.feed.serve(&hand);
         }
-        match self.pool.hand() {
-            Ok(hand) => Ok(self.feed.serve(&hand)),
-            Err(source) => Err(self.unprepared(source)),
+        if let Some(pool) = self.uploader().filter(|_| self.uploads_itself()) {
+            let hand = pool.hand().map_err(|source| self.unprepared(source))?;
+            served |= self.feed.upload(&hand);
+        }
+        Ok(served)
+    }
+
+    /// Whether the calling thread cannot wait for the uploader: it may be that, or be waited for by it.
+    fn uploads_itself(&self) -> bool {
+        let uploader = self.uploader();
+        uploader.is_some_and(|pool| pool.live() == 0 || current_worker().is_some())
+    }
+
+    fn uploader(&self) -> Option<&Pool> {
+        let uploader = self.feed.job().uploader.as_ref()?;
+        Some(&uploader.pool)
+    }
+
+    fn wake_uploader(&self) {
+        if let Some(uploader) = self.uploader() {
+            uploader.wake_one();
         }
     }
 
+    /// Changes with who works for this reader.
+    fn version(&self) -> (usize, usize) {
+        let uploader = self.uploader().map_or(0, Pool::version);
+        (self.pool.version(), uploader)
+    }
+
+    /// Runs `what` with the watch and those whom it looks at.
+    fn watching<T>(&mut self, what: impl FnOnce(&mut Watch, Pools<'_>) -> T) -> T {
+        let uploader = self.feed.job().uploader.as_ref();
+        let pools = Pools {
+            workers: &self.pool,
+            uploader: uploader.map(|uploader| &*uploader.pool),
+        };
+        what(&mut self.watch, pools)
+    }
+
     /// Sleeps, unless the pool is not what it was at that `version`.
-    fn wait(&mut self, version: usize) {
-        self.watch.begin(&self.pool);
+    fn wait(&mut self, version: (usize, usize)) {
+        self.watching(Watch::begin);
         let pause = self.watch.pause();
+        let own = self.uploads_itself();
         let pool = &self.pool;
         let since = *self.waiting_since.get_or_insert_with(|| pool.tick());
-        let in_time = self.feed.wait(since, pause, || pool.version() != version);
+        let in_time = self
+            .feed
+            .wait((since, own), pause, || self.version() != version);
         if !in_time {
-            self.watch.look(&self.pool);
+            self.watching(Watch::look);
         }
     }
 
@@ -221,7 +310,13 @@ impl<S: Source> Reader<S> {
     }
 
     fn trouble(&self) -> Option<LoadError> {
-        self.pool.trouble(|stage, worker| self.place(stage, worker))
+        let at = |stage, worker| self.place(stage, worker);
+        let uploader = || self.uploader()?.trouble(at);
+        self.pool.trouble(at).or_else(uploader)
+    }
+
+    fn is_troubled(&self) -> bool {
+        self.pool.is_troubled() || self.uploader().is_some_and(Pool::is_troubled)
     }
 
     fn unprepared(&self, source: SharedError) -> LoadError {
@@ -235,13 +330,14 @@ impl<S: Source> Reader<S> {
         LoadError::Timeout {
             at: self.place(Stage::Wait, None),
             after: self.watch.limit(),
-            crew: Box::new(self.watch.give_up(&self.pool)),
+            crew: Box::new(self.watching(Watch::give_up)),
         }
     }
 
     /// The batch that is waited for.
     fn place(&self, stage: Stage, worker: Option<usize>) -> Place {
-        self.feed.job().place(stage, self.returned, worker)
+        let batch = self.standing.first_missing();
+        self.feed.job().place(stage, batch, worker)
     }
 
     /// Tells the workers about places that have become free, if they are worth waking for.
@@ -266,10 +362,17 @@ impl<S: Source> Reader<S> {
     /// Begins the next epoch, if it is to be warm and this one has nothing left to start.
     fn warm_next(&mut self) {
         let wanted = self.config.warm_next && self.registration.is_some();
-        if wanted && self.next.is_none() && self.feed.is_exhausted() {
-            let next = Self::of(self.feed.following(), Arc::clone(&self.pool), self.config);
-            self.next = Some(Box::new(next));
+        if !wanted || self.next.is_some() || !self.feed.is_exhausted() {
+            return;
         }
+        // A sampler that panics here does so again where the next epoch is asked for.
+        let Ok(job) = guard(|| self.feed.job().following()) else {
+            self.config.warm_next = false;
+            return;
+        };
+        let feed = self.feed.following(job);
+        let next = Self::of(feed, Arc::clone(&self.pool), self.config);
+        self.next = Some(Box::new(next));
     }
 
     /// Ends the pass: nothing of it is made any more, what was made is dropped.
@@ -278,6 +381,10 @@ impl<S: Source> Reader<S> {
         self.feed.close();
         if let Some(registration) = self.registration.take() {
             self.pool.unregister(&registration);
+        }
+        let uploads = self.upload_registration.take();
+        if let (Some(registration), Some(pool)) = (uploads, self.uploader()) {
+            pool.unregister(&registration);
         }
         let at_hand = self.at_hand.drain(..);
         at_hand.for_each(|(_, made)| dispose(made));
@@ -293,13 +400,13 @@ impl<S: Source> Reader<S> {
 }
 
 impl<S: Source> Iterator for Reader<S> {
-    type Item = Result<S::Batch, LoadError>;
+    type Item = Result<S::Output, LoadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.over {
             return None;
         }
-        let at_hand = !self.at_hand.is_empty() && !self.pool.is_troubled();
+        let at_hand = !self.at_hand.is_empty() && !self.is_troubled();
         if at_hand {
             self.feed.job().account.tally.found();
         } else if let Err(error) = self.fetch() {
@@ -312,11 +419,14 @@ impl<S: Source> Iterator for Reader<S> {
             Ok(batch) => batch,
             Err(error) => return Some(Err(self.fail(error))),
         };
-        self.returned += 1;
-        self.items_returned += self.feed.plan().batch(number).len();
-        self.feed.returned_one(self.returned);
+        self.turn += 1;
+        self.standing.mark(number);
+        self.items_returned += self.feed.plan().real_items(number);
+        self.padding = self.feed.plan().padding(number);
+        self.feed.returned_one(self.turn);
+        self.wake_uploader();
         self.warm_next();
-        let is_last = self.returned == self.feed.plan().num_batches();
+        let is_last = self.turn == self.feed.turns();
         if !is_last || self.next.is_some() {
             self.invite();
         }
@@ -330,13 +440,20 @@ impl<S: Source> Iterator for Reader<S> {
         let left = if self.over {
             0
         } else {
-            self.feed.plan().num_batches() - self.returned
+            self.feed.turns() - self.turn
         };
         (usize::from(left > 0), Some(left))
     }
 }
 
 impl<S: Source> std::iter::FusedIterator for Reader<S> {}
+
+/// How many items are in the batches that have been returned.
+fn items_of(standing: &Standing, plan: &EpochPlan) -> usize {
+    let missing = standing.missing().iter();
+    let missing: usize = missing.map(|&number| plan.real_items(number)).sum();
+    plan.items_before(standing.next()) - missing
+}
 
 impl<S: Source> Drop for Reader<S> {
     fn drop(&mut self) {

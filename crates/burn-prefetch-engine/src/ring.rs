@@ -12,14 +12,14 @@ pub enum Delivery {
     AsFinished,
 }
 
-/// Holds finished values until all with a lower number have left; or, if they leave as they
-/// finish, until they are taken.
+/// Holds finished values until all whose turn is before theirs have left; or, if they leave as they
+/// finish, until they are taken. Turns are counted from 0.
 ///
-/// Its length is bounded by the window: a number beyond it has no ticket.
+/// Its length is bounded by the window: a turn beyond it has no ticket.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
     delivery: Delivery,
-    /// The number of the first cell, where order matters.
+    /// The turn of the first cell, where order matters.
     first: usize,
     cells: VecDeque<Option<(usize, T)>>,
 }
@@ -33,14 +33,14 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Puts the value of one number; each number is put once.
-    pub(crate) fn put(&mut self, number: usize, value: T) {
+    /// Puts the value of one number, at its turn; each is put once.
+    pub(crate) fn put(&mut self, turn: usize, (number, value): (usize, T)) {
         if self.delivery == Delivery::AsFinished {
             self.cells.push_back(Some((number, value)));
             return;
         }
-        debug_assert!(number >= self.first, "number {number} has left already");
-        let offset = number - self.first;
+        debug_assert!(turn >= self.first, "turn {turn} is over already");
+        let offset = turn - self.first;
         while self.cells.len() <= offset {
             self.cells.push_back(None);
         }
@@ -66,10 +66,16 @@ impl<T> Ring<T> {
 
     /// Moves what is ready to the end of `out`, with its number.
     pub(crate) fn take_ready(&mut self, out: &mut VecDeque<(usize, T)>) {
-        while self.is_ready() {
-            out.extend(self.cells.pop_front().flatten());
-            self.first += 1;
+        out.extend(std::iter::from_fn(|| self.pop()));
+    }
+
+    /// The next value with its number, if it is there.
+    pub(crate) fn pop(&mut self) -> Option<(usize, T)> {
+        if !self.is_ready() {
+            return None;
         }
+        self.first += 1;
+        self.cells.pop_front().flatten()
     }
 
     /// Empties the ring and gives what was in it.
@@ -92,7 +98,7 @@ mod tests {
         ) {
             let (mut ring, mut out) = (Ring::new(Delivery::InOrder), VecDeque::new());
             for number in order {
-                ring.put(number, number);
+                ring.put(number, (number, number));
                 ring.take_ready(&mut out);
                 prop_assert_eq!(ring.first, out.len());
             }
@@ -104,8 +110,8 @@ mod tests {
     #[test]
     fn gives_back_what_never_left() {
         let mut ring = Ring::new(Delivery::InOrder);
-        ring.put(2, 'c');
-        ring.put(1, 'b');
+        ring.put(2, (2, 'c'));
+        ring.put(1, (1, 'b'));
         assert!(!ring.is_ready());
         assert_eq!(ring.waiting(), 2);
         assert_eq!(ring.take_all().collect::<String>(), "bc");
@@ -115,9 +121,9 @@ mod tests {
     #[test]
     fn leaves_as_it_came_where_order_does_not_matter() {
         let (mut ring, mut out) = (Ring::new(Delivery::AsFinished), VecDeque::new());
-        ring.put(2, 'c');
+        ring.put(2, (2, 'c'));
         ring.take_ready(&mut out);
-        ring.put(0, 'a');
+        ring.put(0, (0, 'a'));
         ring.take_ready(&mut out);
         assert_eq!(out, [(2, 'c'), (0, 'a')]);
         assert!(!ring.is_ready());

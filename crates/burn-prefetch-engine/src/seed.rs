@@ -9,11 +9,10 @@ use std::convert::Infallible;
 use rand_core::{Rng, SeedableRng, TryRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The version of what [`derive()`] and [`rng`] return: it rises when any key or number changes.
+/// The version of all random numbers: it rises when any of them changes for a seed and position.
 ///
 /// A saved state that names another version cannot be resumed to the same numbers.
-#[allow(dead_code, reason = "for whoever saves where a loader stands")]
-pub(crate) const VERSION: u32 = 1;
+pub const VERSION: u32 = 1;
 
 /// What the numbers are for: the same seed, epoch and position give unrelated keys in each domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,6 +25,26 @@ pub(crate) enum Domain {
     FetchMany,
     /// Assembling one batch; the position is the batch number.
     Assemble,
+    /// Uploading one batch; the position is the batch number.
+    Upload,
+    /// Drawing by weight: which column of the alias table; the position is the epoch's.
+    Column,
+    /// Drawing by weight: the column's own item or its alias; the position is the epoch's.
+    Alias,
+    /// Drawing without replacement; the position is the dataset index.
+    Exponential,
+    /// Windowed shuffles; the position is the layer.
+    Window,
+    /// Where the data sets of a mixture stand in its blocks.
+    Blocks,
+    /// The passes over the data sets of a mixture; the epoch is the data set.
+    Passes,
+    /// The items of a bucket; the position is the bucket.
+    Bucket,
+    /// The order of batches as wholes.
+    Batches,
+    /// A shuffle of a family; the position is its number.
+    Family,
 }
 
 impl Domain {
@@ -36,6 +55,16 @@ impl Domain {
             Self::Fetch => *b"fetch   ",
             Self::FetchMany => *b"fetchall",
             Self::Assemble => *b"assemble",
+            Self::Upload => *b"upload  ",
+            Self::Column => *b"column  ",
+            Self::Alias => *b"alias   ",
+            Self::Exponential => *b"exponent",
+            Self::Window => *b"window  ",
+            Self::Blocks => *b"blocks  ",
+            Self::Passes => *b"passes  ",
+            Self::Bucket => *b"bucket  ",
+            Self::Batches => *b"batches ",
+            Self::Family => *b"family  ",
         }))
     }
 }
@@ -69,6 +98,11 @@ impl Keys {
     pub(crate) const fn at(self, position: u64) -> u64 {
         absorb(self.0, position)
     }
+}
+
+/// One number for many: another list of words has another, but for a chance of 2⁻⁶⁴.
+pub(crate) fn digest(words: impl IntoIterator<Item = u64>) -> u64 {
+    words.into_iter().fold(GOLDEN, absorb)
 }
 
 /// The stream of numbers that belongs to `key`: xoshiro256++, its state filled by `SplitMix64` as
@@ -130,11 +164,20 @@ mod tests {
 
     use super::*;
 
-    const DOMAINS: [Domain; 4] = [
+    const DOMAINS: [Domain; 13] = [
         Domain::Shuffle,
         Domain::Fetch,
         Domain::FetchMany,
         Domain::Assemble,
+        Domain::Column,
+        Domain::Alias,
+        Domain::Exponential,
+        Domain::Window,
+        Domain::Blocks,
+        Domain::Passes,
+        Domain::Bucket,
+        Domain::Batches,
+        Domain::Family,
     ];
 
     /// `key`'s arguments as words, so that a test can flip any bit of any of them.

@@ -6,6 +6,7 @@ use crate::activity::Activity;
 use crate::assembly::Pieces;
 use crate::context::Scope;
 use crate::error::{BoxError, FetchError, LoadError};
+use crate::order_error::OrderError;
 use crate::plan::EpochPlan;
 use crate::sync::Moment;
 use crate::tally::Tally;
@@ -18,8 +19,10 @@ use crate::ticket::{Cost, Ticket};
 pub trait Source: Send + Sync + 'static {
     /// What one part writes into.
     type Piece: Send + 'static;
-    /// What the loader yields.
+    /// An assembled batch.
     type Batch: Send + 'static;
+    /// What the loader yields.
+    type Output: Send + 'static;
 
     /// Opens the target of a batch of `len` items as `parts` pieces.
     ///
@@ -41,6 +44,16 @@ pub trait Source: Send + Sync + 'static {
     /// What the user's code returned. A panic is caught by the engine.
     fn assemble(&self, pieces: Pieces<Self::Piece>) -> Result<Self::Batch, BoxError>;
 
+    /// Makes what the loader yields of an assembled batch: most often by moving it to a device.
+    ///
+    /// With an [`Uploader`](crate::Uploader) this runs on its thread, one batch after the other; without
+    /// one, on the thread that assembled the batch.
+    ///
+    /// # Errors
+    ///
+    /// What the user's code returned. A panic is caught by the engine.
+    fn upload(&self, batch: Self::Batch) -> Result<Self::Output, BoxError>;
+
     /// What a batch of `len` items will take, as far as that is known before it is made.
     ///
     /// Runs under the reader's lock: no user code, nothing that blocks.
@@ -49,7 +62,7 @@ pub trait Source: Send + Sync + 'static {
         Cost::Known(0)
     }
 
-    /// How many bytes a batch has that was made; `None` where nobody measures, so that what it was
+    /// How many bytes an assembled batch has; `None` where nobody measures, so that what it was
     /// expected to take stands. Runs as [`assemble`](Self::assemble) does.
     fn size(&self, batch: &Self::Batch) -> Option<u64> {
         let _ = batch;
@@ -57,30 +70,40 @@ pub trait Source: Send + Sync + 'static {
     }
 }
 
-/// A finished batch, or why there is none.
-pub(crate) type Outcome<S> = Result<<S as Source>::Batch, LoadError>;
+/// An assembled batch, or why there is none.
+pub(crate) type Assembled<S> = Made<<S as Source>::Batch>;
 
-/// The same with what it holds of the budget, which is given back after it is gone.
-pub(crate) struct Made<S: Source> {
-    pub(crate) outcome: Outcome<S>,
+/// A finished batch, or why there is none.
+pub(crate) type Outcome<S> = Made<<S as Source>::Output>;
+
+/// What has been made of a batch so far, and what it holds of the budget, which is given back after
+/// it is gone.
+pub(crate) struct Made<T> {
+    pub(crate) outcome: Result<T, LoadError>,
     pub(crate) ticket: Ticket,
 }
 
-/// The positions that one part fetches, and which of them is being fetched.
-///
-/// As an iterator it yields dataset indices one by one, and sets the context of each.
-#[derive(Debug)]
-pub struct Part<'a> {
-    plan: &'a EpochPlan,
-    /// The position of the batch's first item.
-    batch_start: usize,
-    batch_len: usize,
-    rest: Range<usize>,
-    current: Option<usize>,
-    asked: Vec<usize>,
-    /// Where the worker writes what it does.
-    activity: Option<&'a Activity>,
-    watch: Option<StopWatch<'a>>,
+impl<T> Made<T> {
+    pub(crate) fn is_err(&self) -> bool {
+        self.outcome.is_err()
+    }
+
+    pub(crate) fn is_ok(&self) -> bool {
+        self.outcome.is_ok()
+    }
+
+    /// The next step, under the same ticket. An error holds no bytes.
+    pub(crate) fn and_then<U>(self, step: impl FnOnce(T) -> Result<U, LoadError>) -> Made<U> {
+        let Self {
+            outcome,
+            mut ticket,
+        } = self;
+        let outcome = outcome.and_then(step);
+        if outcome.is_err() {
+            ticket.weighed(0);
+        }
+        Made { outcome, ticket }
+    }
 }
 
 /// Takes the time of each item, where that does not show.
@@ -112,6 +135,29 @@ impl<'a> StopWatch<'a> {
     }
 }
 
+/// The positions that one part fetches, and which of them is being fetched.
+///
+/// As an iterator it yields dataset indices one by one, and sets the context of each. Where a
+/// sampler of the user's own returns an index beyond the data it ends there, and the batch is an
+/// error, whatever the fetch returns.
+#[derive(Debug)]
+pub struct Part<'a> {
+    plan: &'a EpochPlan,
+    /// The position of the batch's first item.
+    batch_start: usize,
+    batch_len: usize,
+    rest: Range<usize>,
+    /// The position being fetched, or that the sampler is being asked for.
+    current: Option<usize>,
+    /// Its index; `None` while the sampler has not returned it.
+    index: Option<usize>,
+    asked: Vec<usize>,
+    failed: Option<OrderError>,
+    /// Where the worker writes what it does.
+    activity: Option<&'a Activity>,
+    watch: Option<StopWatch<'a>>,
+}
+
 impl<'a> Part<'a> {
     pub(crate) fn new(
         plan: &'a EpochPlan,
@@ -125,7 +171,9 @@ impl<'a> Part<'a> {
             batch_len: batch.len(),
             rest: batch.start + within.start..batch.start + within.end,
             current: None,
+            index: None,
             asked: Vec::new(),
+            failed: None,
             activity,
             watch,
         }
@@ -144,15 +192,48 @@ impl<'a> Part<'a> {
     }
 
     /// All of the part's indices, for one call that fetches them together.
-    pub fn take_all(&mut self) -> Vec<usize> {
-        let rest = std::mem::take(&mut self.rest);
-        self.asked = rest.map(|position| self.plan.index(position)).collect();
-        self.asked.clone()
+    ///
+    /// # Errors
+    ///
+    /// When a sampler of the user's own returns an index beyond the data: nothing is to be fetched.
+    pub fn take_all(&mut self) -> Result<Vec<usize>, FetchError> {
+        let mut indices = Vec::with_capacity(self.rest.len());
+        while let Some(index) = self.choose()? {
+            indices.push(index);
+        }
+        (self.current, self.index) = (None, None);
+        self.asked.clone_from(&indices);
+        Ok(indices)
+    }
+
+    /// The next index.
+    #[inline]
+    fn choose(&mut self) -> Result<Option<usize>, FetchError> {
+        let Some(position) = self.rest.next() else {
+            return Ok(None);
+        };
+        (self.current, self.index) = (Some(position), None);
+        match self.plan.checked_index(position) {
+            Ok(index) => {
+                self.index = Some(index);
+                Ok(Some(index))
+            }
+            Err(error) => {
+                self.rest.start = self.rest.end;
+                self.failed = Some(error.clone());
+                Err(FetchError::Order(error))
+            }
+        }
     }
 
     /// The index being fetched, where items are fetched one by one.
     pub(crate) fn index(&self) -> Option<usize> {
-        self.current.map(|position| self.plan.index(position))
+        self.index
+    }
+
+    /// Whether a sampler of the user's own was asked for an index and has not returned one.
+    pub(crate) fn is_choosing(&self) -> bool {
+        self.current.is_some() && self.index.is_none()
     }
 
     /// Where in the batch the item being fetched stands; where items are fetched together, or
@@ -160,6 +241,11 @@ impl<'a> Part<'a> {
     pub(crate) fn offset(&self, within: &Range<usize>) -> usize {
         self.current
             .map_or(within.start, |position| position - self.batch_start)
+    }
+
+    /// What the user's sampler did wrong.
+    pub(crate) fn take_failed(&mut self) -> Option<OrderError> {
+        self.failed.take()
     }
 
     /// The fetch has ended, and so has that of the last item.
@@ -179,9 +265,7 @@ impl Iterator for Part<'_> {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
-        let position = self.rest.next()?;
-        let index = self.plan.index(position);
-        self.current = Some(position);
+        let index = self.choose().ok()??;
         Scope::set_index(index);
         if let Some(activity) = self.activity {
             activity.item(index);

@@ -25,6 +25,10 @@ pub(crate) use imp::{JoinHandle, MutexGuard, ThreadId, atomic, thread_local};
 /// Atomics for what is only looked at: the model checker need not know of them.
 pub(crate) use std::sync::atomic as quiet;
 
+/// A value that the first to need it makes, while others who need it wait. What makes it runs no
+/// user's code and uses nothing else of this door, so the model checker need not know of it.
+pub(crate) use std::sync::OnceLock;
+
 /// A lock that is never poisoned: no user code runs under it, so a panic cannot leave it half done.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(imp::Mutex<T>);

@@ -165,7 +165,7 @@ fn storm(base: &Loader, how: End, (declared, go): (Declared, &Arc<AtomicBool>)) 
             }
             Ok(())
         }
-        _ => Ok(()),
+        End::Whole | End::Early(_) | End::Error(_) | End::Panic(_) | End::Timeout(_) => Ok(()),
     });
     let mut loader = base.over(source.sized(ragged, declared));
     if matches!(how, End::Timeout(_)) && loader.pool.size() > 0 {

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use burn_prefetch_engine::{Background, Lifetime, LoadError, MemoryBudget, Patience, WorkerInit};
+use burn_prefetch_engine::{
+    Background, Lifetime, LoadError, MemoryBudget, Patience, Standing, WorkerInit,
+};
 use doubles::{Declared, Loader, Numbers};
 use shuttle::sync::mpsc::channel;
 use shuttle::sync::{Condvar, Mutex};
@@ -378,6 +380,23 @@ fn batches_as_they_finish_are_the_same_batches() {
 }
 
 #[test]
+fn a_resumed_pass_returns_what_was_missing_and_then_the_rest() {
+    check(|| {
+        let standing = || Standing::new(3, vec![1]).unwrap();
+        let loader = Loader::new(Numbers::new(), 2, (5, 1)).ahead(2);
+        let batches: Vec<_> = loader.resume(0, standing()).map(Result::unwrap).collect();
+        assert_eq!(batches, [[1], [3], [4]]);
+        let mut pass = loader.unordered().resume(0, standing());
+        assert!(pass.next().is_some());
+        let stands = pass.standing().clone();
+        let mut left: Vec<_> = pass.map(Result::unwrap).collect();
+        left.sort_unstable();
+        assert_eq!(left[0], [stands.first_missing()]);
+        assert_eq!((left.len(), stands.returned()), (2, 3));
+    });
+}
+
+#[test]
 fn a_warm_epoch_is_whole_and_within_the_window() {
     check(|| {
         let begun = Arc::new((Mutex::new(0), Condvar::new()));
@@ -449,6 +468,64 @@ fn an_iterator_run_ahead_is_whole_and_ends_early() {
         drop(ahead);
         // The thread lets go of what it had.
         assert!(begun.into_iter().count() <= 1);
+    });
+}
+
+#[test]
+fn batches_uploaded_by_another_thread_come_in_order() {
+    check(|| drained(&Loader::new(Numbers::new(), 1, (3, 1)).ahead(2).uploads(0)));
+    check(|| drained(&Loader::new(Numbers::new(), 2, (4, 1)).ahead(2).uploads(1)));
+}
+
+/// The reader looks at what has been uploaded and does not ask for more.
+#[test]
+fn a_batch_returned_lets_the_next_be_uploaded() {
+    check(|| {
+        let uploaded = Arc::new((Mutex::new(0), Condvar::new()));
+        let count = Arc::clone(&uploaded);
+        let source = Numbers::uploading(move |_| {
+            *count.0.lock().unwrap() += 1;
+            count.1.notify_one();
+            Ok(())
+        });
+        let loader = Loader::new(source, 1, (4, 1)).ahead(4).uploads(1);
+        let mut pass = loader.iter();
+        for returned in 1..=3 {
+            assert!(pass.next().is_some());
+            let all = uploaded.0.lock().unwrap();
+            let all = uploaded
+                .1
+                .wait_while(all, |all| *all < returned + 1)
+                .unwrap();
+            assert!(*all <= returned + 1, "one ahead and no more");
+        }
+    });
+}
+
+#[test]
+fn a_reader_inside_an_upload_uploads_itself() {
+    check(|| {
+        let inner = Loader::new(Numbers::new(), 1, (2, 1)).ahead(1).uploads(0);
+        let inside = inner.clone();
+        let source = Numbers::uploading(move |_| {
+            drained(&inside);
+            Ok(())
+        });
+        let mut outer = inner.over(source);
+        outer.plan = Loader::new(Numbers::new(), 0, (1, 1)).plan;
+        drained(&outer);
+    });
+}
+
+#[test]
+fn a_pass_that_is_uploaded_ends_early() {
+    check(|| {
+        let loader = Loader::new(Numbers::new(), 1, (4, 1))
+            .ahead(3)
+            .uploads(2)
+            .warm();
+        assert_eq!(loader.iter().take(1).count(), 1);
+        drained(&loader);
     });
 }
 
@@ -545,10 +622,27 @@ fn a_batch_has_its_bytes_until_its_last_part_is_back() {
         let loader = Loader::new(source, 2, (4, 2)).ahead(2).parts(2);
         let loader = loader.budget(&budget);
         let unread = loader.iter();
-        yield_now();
+        while budget.stats().used.now == 0 {
+            yield_now();
+        }
         drop(unread);
         all_returned(&budget);
         assert_eq!(uncounted.load(SeqCst), 0);
         drained(&loader);
+    });
+}
+
+#[test]
+fn readers_that_look_at_once_do_not_both_take_what_is_left() {
+    check(|| {
+        // Room for each reader's oldest batch, and for one more.
+        let budget = MemoryBudget::new(300);
+        let sized = || Numbers::new().sized(hundred, Declared::AtMost(100));
+        let loaders = [(); 2].map(|()| Loader::new(sized(), 1, (3, 1)).ahead(2).budget(&budget));
+        let passes = loaders.each_ref().map(Loader::iter);
+        for pass in passes {
+            assert_eq!(pass.count(), 3);
+        }
+        assert!(budget.stats().used.most <= 300);
     });
 }

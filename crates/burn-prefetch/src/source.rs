@@ -24,7 +24,7 @@ pub(crate) trait Pass<O>: Iterator<Item = Result<O, LoadError>> + Send {
     fn let_nothing_follow(&mut self);
 }
 
-impl<S: Source> Pass<S::Batch> for Reader<S> {
+impl<S: Source> Pass<S::Output> for Reader<S> {
     fn items(&self) -> (usize, usize) {
         (self.items_returned(), self.num_items())
     }
@@ -33,7 +33,7 @@ impl<S: Source> Pass<S::Batch> for Reader<S> {
         Reader::epoch(self)
     }
 
-    fn take_next(&mut self) -> Option<Box<dyn Pass<S::Batch>>> {
+    fn take_next(&mut self) -> Option<Box<dyn Pass<S::Output>>> {
         let next = Reader::take_next(self)?;
         Some(Box::new(next))
     }
@@ -95,6 +95,7 @@ where
             plan,
             seed,
             costs: Arc::clone(&self.costs),
+            uploader: None,
         };
         Box::new(Reader::new(Arc::clone(pool), job, reader))
     }
@@ -120,6 +121,7 @@ where
 {
     type Piece = Vec<I>;
     type Batch = O;
+    type Output = O;
 
     fn open(&self, _len: usize, parts: usize) -> Pieces<Vec<I>> {
         Pieces::from_fn(parts, |_| Vec::new())
@@ -164,6 +166,11 @@ where
             items.append(&mut piece);
         }
         Ok(self.batcher.batch(items, &self.device))
+    }
+
+    /// The batcher has done it already.
+    fn upload(&self, batch: O) -> Result<O, BoxError> {
+        Ok(batch)
     }
 }
 

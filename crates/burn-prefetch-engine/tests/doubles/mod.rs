@@ -11,19 +11,24 @@ use std::time::Duration;
 use burn_prefetch_engine::{
     Account, Ahead, BoxError, Cost, Delivery, FetchError, Job, Lifetime, Limits, MemoryBudget,
     Order, Part, Parts, Patience, Pieces, Plan, Pool, PoolConfig, Reader, ReaderConfig, Remainder,
-    Source, WorkerInit,
+    Source, Standing, Uploader, WorkerInit,
 };
 
 /// What a source does besides returning the index; it may panic.
 pub type Hook = Box<dyn Fn(usize) -> Result<(), BoxError> + Send + Sync>;
 
 /// Item `i` is `i`, batches are vectors; hooks run inside the fetch of each item and the assembly.
+#[allow(clippy::struct_field_names, reason = "each says when it runs")]
 pub struct Numbers {
     pub on_fetch: Hook,
     pub on_assemble: Hook,
+    pub on_upload: Hook,
     /// How large a batch is, which begins with this index; and whether that is known beforehand.
-    pub size: Option<(fn(usize) -> u64, Declared)>,
+    pub size: Option<(SizeOf, Declared)>,
 }
+
+/// How large a batch is, by its first index.
+pub type SizeOf = fn(usize) -> u64;
 
 /// When the size of a batch is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +45,12 @@ impl Numbers {
             on_fetch: Box::new(|_| Ok(())),
             on_assemble: Box::new(|_| Ok(())),
             size: None,
+            on_upload: Box::new(|_| Ok(())),
         }
     }
 
     /// With batches whose size follows from their first index.
-    pub fn sized(mut self, size: fn(usize) -> u64, declared: Declared) -> Self {
+    pub fn sized(mut self, size: SizeOf, declared: Declared) -> Self {
         self.size = Some((size, declared));
         self
     }
@@ -66,11 +72,19 @@ impl Numbers {
             ..Self::new()
         }
     }
+
+    pub fn uploading(hook: impl Fn(usize) -> Result<(), BoxError> + Send + Sync + 'static) -> Self {
+        Self {
+            on_upload: Box::new(hook),
+            ..Self::new()
+        }
+    }
 }
 
 impl Source for Numbers {
     type Piece = Vec<usize>;
     type Batch = Vec<usize>;
+    type Output = Vec<usize>;
 
     fn open(&self, _len: usize, parts: usize) -> Pieces<Vec<usize>> {
         Pieces::from_fn(parts, |_| Vec::new())
@@ -101,6 +115,11 @@ impl Source for Numbers {
     fn size(&self, batch: &Vec<usize>) -> Option<u64> {
         self.size.map(|(size, _)| size(batch[0]))
     }
+
+    fn upload(&self, batch: Vec<usize>) -> Result<Vec<usize>, BoxError> {
+        (self.on_upload)(batch[0])?;
+        Ok(batch)
+    }
 }
 
 /// A loader in the small: a source, a pool, and how passes are made.
@@ -109,6 +128,7 @@ pub struct Loader {
     pub source: Arc<Numbers>,
     pub pool: Arc<Pool>,
     pub plan: Plan,
+    pub uploader: Option<Uploader>,
     pub config: ReaderConfig,
     pub account: Account,
 }
@@ -127,6 +147,7 @@ impl Loader {
             source: Arc::new(source),
             pool: Arc::new(Pool::new(pool)),
             plan: Plan::new(Order::sequential(items), size, Remainder::Keep),
+            uploader: None,
             config: ReaderConfig {
                 limits: Limits {
                     ahead: Ahead::Learned,
@@ -166,6 +187,18 @@ impl Loader {
         self
     }
 
+    /// Uploads by a thread of its own, at most `ahead` batches before the reader.
+    pub fn uploads(mut self, ahead: usize) -> Self {
+        let pool = PoolConfig {
+            size: 1,
+            worker_init: None,
+            ..self.pool.config().clone()
+        };
+        let pool = Arc::new(Pool::new(pool));
+        self.uploader = Some(Uploader { pool, ahead });
+        self
+    }
+
     /// Under the model checker no time or a millisecond passes between any two moments.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.config.patience.timeout = Some(timeout);
@@ -199,22 +232,38 @@ impl Loader {
         }
     }
 
+    /// Other batches.
+    pub fn plan(mut self, plan: Plan) -> Self {
+        self.plan = plan;
+        self
+    }
+
     pub fn iter(&self) -> Reader<Numbers> {
+        self.resume(0, Standing::default())
+    }
+
+    /// The rest of an epoch.
+    pub fn resume(&self, epoch: usize, standing: Standing) -> Reader<Numbers> {
         let job = Job {
             source: Arc::clone(&self.source),
-            plan: self.plan.at(0),
+            plan: self.plan.at(epoch),
             seed: 0,
             costs: Arc::default(),
             account: self.account.clone(),
+            uploader: self.uploader.clone(),
         };
-        Reader::new(Arc::clone(&self.pool), job, self.config)
+        Reader::resume(Arc::clone(&self.pool), job, self.config, standing)
     }
 
     /// What a pass without errors yields.
     pub fn expected(&self) -> Vec<Vec<usize>> {
-        let plan = self.plan.at(0);
-        (0..plan.num_batches())
-            .map(|k| plan.batch(k).collect())
-            .collect()
+        self.expected_of(0)
+    }
+
+    /// What a pass over `epoch` without errors yields.
+    pub fn expected_of(&self, epoch: usize) -> Vec<Vec<usize>> {
+        let plan = self.plan.at(epoch);
+        let indices = |k| plan.batch(k).map(|position| plan.index(position)).collect();
+        (0..plan.num_batches()).map(indices).collect()
     }
 }
