@@ -6,13 +6,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use burn_prefetch_engine::{BoxError, Order, Plan, WorkerInit};
+use burn_prefetch_engine::{Account, BoxError, Order, Plan, WorkerInit};
 
 use crate::burn::{Batcher, DataLoader, Dataset, Device};
 use crate::config_error::ConfigError;
 use crate::loader::PrefetchDataLoader;
 use crate::settings::{Settings, StallWarning};
-use crate::source::{DatasetSource, Fetch};
+use crate::source::{DatasetSource, Fetch, Weigh};
 use crate::workers::Workers;
 
 /// Builds data loaders: Burn's builder under the same names, and what it lacks.
@@ -274,6 +274,12 @@ where
                 Fetch::Each
             },
             costs: Arc::default(),
+            account: Account::default(),
+            weigh: Weigh {
+                batch: None,
+                max_batch: None,
+                item: None,
+            },
             error: PhantomData,
         });
         Ok(PrefetchDataLoader::new(Arc::new(supply), plan, settings))

@@ -164,11 +164,7 @@ impl Settings {
             (None, true) => Parts::Fixed(NonZeroUsize::MIN),
             (None, false) => Parts::Learned,
         };
-        Limits {
-            ahead,
-            bytes: None,
-            parts,
-        }
+        Limits { ahead, parts }
     }
 
     pub(crate) fn effective(&self) -> EffectiveConfig {

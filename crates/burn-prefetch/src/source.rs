@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use burn_prefetch_engine::{
-    BoxError, CostMemory, EpochPlan, FetchError, Job, LoadError, Part, Pieces, Pool, Reader,
-    ReaderConfig, Source,
+    Account, BoxError, Cost, CostMemory, EpochPlan, FetchError, Job, LoadError, Part, Pieces, Pool,
+    Reader, ReaderConfig, Source,
 };
 
 use crate::burn::{Batcher, Dataset, Device};
@@ -70,6 +70,42 @@ pub(crate) enum Fetch {
     Many,
 }
 
+/// How many bytes a batch has: what the user says of one that is made, and of any beforehand.
+pub(crate) struct Weigh<O> {
+    pub(crate) batch: Option<Arc<dyn Fn(&O) -> usize + Send + Sync>>,
+    pub(crate) max_batch: Option<u64>,
+    pub(crate) item: Option<u64>,
+}
+
+impl<O> Clone for Weigh<O> {
+    fn clone(&self) -> Self {
+        Self {
+            batch: self.batch.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<O> Weigh<O> {
+    /// What a batch of so many items will take. Items are alive until the batch is made of them.
+    fn cost(&self, len: usize) -> Cost {
+        let items = self.item.unwrap_or(0).saturating_mul(len as u64);
+        match (self.max_batch, &self.batch) {
+            (Some(batch), _) => Cost::Known(items.saturating_add(batch)),
+            (None, Some(_)) => Cost::Learned { items },
+            (None, None) => Cost::Known(items),
+        }
+    }
+
+    /// What it takes once it is made.
+    fn size(&self, batch: &O) -> Option<u64> {
+        match (&self.batch, self.max_batch) {
+            (Some(weigh), _) => Some(weigh(batch) as u64),
+            (None, max_batch) => max_batch,
+        }
+    }
+}
+
 /// A plain Burn dataset and batcher.
 pub(crate) struct DatasetSource<D, I, E, O> {
     pub(crate) dataset: Arc<D>,
@@ -78,6 +114,9 @@ pub(crate) struct DatasetSource<D, I, E, O> {
     pub(crate) fetch: Fetch,
     /// What items and batches cost, whichever copy found out.
     pub(crate) costs: Arc<CostMemory>,
+    /// Where batches are counted, whichever copy makes them.
+    pub(crate) account: Account,
+    pub(crate) weigh: Weigh<O>,
     pub(crate) error: PhantomData<fn() -> E>,
 }
 
@@ -96,6 +135,7 @@ where
             seed,
             costs: Arc::clone(&self.costs),
             uploader: None,
+            account: self.account.clone(),
         };
         Box::new(Reader::new(Arc::clone(pool), job, reader))
     }
@@ -107,6 +147,8 @@ where
             device,
             fetch: self.fetch,
             costs: Arc::clone(&self.costs),
+            account: self.account.clone(),
+            weigh: self.weigh.clone(),
             error: PhantomData,
         }))
     }
@@ -171,6 +213,14 @@ where
     /// The batcher has done it already.
     fn upload(&self, batch: O) -> Result<O, BoxError> {
         Ok(batch)
+    }
+
+    fn cost(&self, len: usize) -> Cost {
+        self.weigh.cost(len)
+    }
+
+    fn size(&self, batch: &O) -> Option<u64> {
+        self.weigh.size(batch)
     }
 }
 
