@@ -143,7 +143,8 @@ impl Plan {
 
     /// How many items the data has that indices are of; of data in sequence or shuffled, at least
     /// how many.
-    pub(crate) fn data_len(&self) -> usize {
+    #[must_use]
+    pub fn data_len(&self) -> usize {
         match &self.cut {
             Cut::Even(even) => even.order.data_len(),
             Cut::Uneven(batches) => batches.data_len(),

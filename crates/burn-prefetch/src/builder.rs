@@ -6,13 +6,15 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use burn_prefetch_engine::{Account, BoxError, Order, Plan, WorkerInit};
+use burn_prefetch_engine::{Account, BoxError, IntoOrder, IntoPlan, WorkerInit};
 
 use crate::burn::{Batcher, DataLoader, Dataset, Device};
+use crate::chosen::Chosen;
 use crate::config_error::ConfigError;
 use crate::loader::PrefetchDataLoader;
-use crate::settings::{Settings, StallWarning};
+use crate::settings::{BATCH_SAMPLER, Settings, StallWarning};
 use crate::source::{DatasetSource, Fetch, Weigh};
+use crate::state::LoaderState;
 use crate::workers::Workers;
 
 /// Builds data loaders: Burn's builder under the same names, and what it lacks.
@@ -39,12 +41,15 @@ use crate::workers::Workers;
 /// ```
 pub struct DataLoaderBuilder<I, O> {
     batcher: Arc<dyn Batcher<I, O>>,
+    chosen: Chosen,
+    state: Option<LoaderState>,
     settings: Settings,
 }
 
 impl<I, O> fmt::Debug for DataLoaderBuilder<I, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DataLoaderBuilder")
+            .field("chosen", &self.chosen)
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
@@ -62,6 +67,8 @@ where
     {
         Self {
             batcher: Arc::new(batcher),
+            chosen: Chosen::default(),
+            state: None,
             settings: Settings::default(),
         }
     }
@@ -69,13 +76,50 @@ where
     /// Items in a batch (default 1); the last of a pass may have fewer.
     #[must_use]
     pub fn batch_size(self, batch_size: usize) -> Self {
-        self.with(|settings| settings.batch_size = batch_size)
+        self.with(|settings| settings.batch_size = Some(batch_size))
     }
 
     /// Another order every epoch, a function of `seed` and the epoch (default: the dataset's order).
     #[must_use]
     pub fn shuffle(self, seed: u64) -> Self {
-        self.with(|settings| settings.shuffle = Some(seed))
+        self.ordered("shuffle", Chosen::Shuffle { seed })
+            .with(|settings| settings.shuffle = Some(seed))
+    }
+
+    /// A shuffle in which no item is farther than `distance` from its place in the dataset, another
+    /// one every epoch: for data that must be read nearly in sequence. See [`Windowed`](crate::Windowed).
+    #[must_use]
+    pub fn windowed_shuffle(self, distance: usize, seed: u64) -> Self {
+        self.ordered("windowed_shuffle", Chosen::Windowed { distance, seed })
+            .with(|settings| settings.shuffle = Some(seed))
+    }
+
+    /// The order of a sampler: a ready-made one ([`Subset`](crate::Subset),
+    /// [`Weighted`](crate::Weighted), [`WeightedWithoutReplacement`](crate::WeightedWithoutReplacement),
+    /// [`ClassBalanced`](crate::ClassBalanced), [`Mixture`](crate::Mixture)), or a
+    /// [`Sampler`](crate::Sampler) of your own. Not beside a shuffle.
+    ///
+    /// Where a sampler has to prepare an epoch, the first worker that needs it does. An index beyond
+    /// the data, returned by a sampler of your own, is [`LoadError::Order`](crate::LoadError::Order) at
+    /// its batch.
+    #[must_use]
+    pub fn sampler(self, sampler: impl IntoOrder + Send + 'static) -> Self {
+        self.ordered("sampler", Chosen::sampler(sampler))
+    }
+
+    /// Batches as such: a list of indices for each ([`BatchLists`](crate::BatchLists)), items of like
+    /// length together ([`Buckets`](crate::Buckets)), or a [`BatchSampler`](crate::BatchSampler) of your
+    /// own. Beside it neither an order nor `batch_size`, `drop_last` or `pad_last` can be given.
+    #[must_use]
+    pub fn batch_sampler(self, sampler: impl IntoPlan + Send + 'static) -> Self {
+        self.ordered(BATCH_SAMPLER, Chosen::batches(sampler))
+    }
+
+    /// The seed of random augmentation, of [`rng`](crate::rng) and [`rng_at`](crate::rng_at) (default:
+    /// that of the shuffle, 0 without one).
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        self.with(|settings| settings.seed = Some(seed))
     }
 
     /// Threads that make batches, at most 1,024; 0 (default) makes them on the thread that calls
@@ -198,6 +242,17 @@ where
         self.with(|settings| settings.drop_last = drop_last)
     }
 
+    /// Whether a last batch that is not full is filled up with the first items of the epoch
+    /// (default: it is not), for models that are compiled for one batch size.
+    ///
+    /// [`real_mask`](crate::real_mask) tells a batcher which items are real, and
+    /// [`PrefetchIterator::padding`](crate::PrefetchIterator::padding) the training loop how many are
+    /// not. Progress and `num_items` count the real ones.
+    #[must_use]
+    pub fn pad_last(self, pad_last: bool) -> Self {
+        self.with(|settings| settings.pad_last = pad_last)
+    }
+
     /// So many parts a batch, each fetched by one worker; a batch with fewer items has fewer.
     ///
     /// At most 65,536. By default parts are sized so that one is worth about 100 µs. The order and
@@ -224,6 +279,15 @@ where
         self.with(|settings| settings.start_epoch = epoch)
     }
 
+    /// Goes on where a saved [`state`](PrefetchDataLoader::state) stands, as
+    /// [`PrefetchDataLoader::restore`] does; it comes before `start_epoch`. A state of another loader is
+    /// refused when this one is built.
+    #[must_use]
+    pub fn restore(mut self, state: LoaderState) -> Self {
+        self.state = Some(state);
+        self
+    }
+
     /// Builds the loader. Fetches nothing and starts no thread.
     ///
     /// # Panics
@@ -247,23 +311,27 @@ where
     ///
     /// # Errors
     ///
-    /// When a setting cannot be used.
+    /// When a setting cannot be used, the order is not one for this data, or the state to be restored
+    /// is not one of this loader.
     ///
     /// # Panics
     ///
-    /// When the dataset's `len` does.
+    /// When the dataset's `len` does, or that of a sampler of your own.
     pub fn try_build<D, E>(self, dataset: D) -> Result<PrefetchDataLoader<O>, ConfigError>
     where
         D: Dataset<I, E> + 'static,
         E: Error + Send + Sync + 'static,
     {
-        let Self { batcher, settings } = self;
+        let Self {
+            batcher,
+            chosen,
+            state,
+            mut settings,
+        } = self;
         let batch_size = settings.check()?;
-        let order = match settings.shuffle {
-            Some(seed) => Order::shuffled(dataset.len(), seed),
-            None => Order::sequential(dataset.len()),
-        };
-        let plan = Plan::new(order, batch_size, settings.remainder());
+        let plan = chosen.plan(dataset.len(), (batch_size, settings.remainder()))?;
+        settings.order = plan.identity().name;
+        plan.check(settings.start_epoch)?;
         let supply = Arc::new(DatasetSource {
             dataset: Arc::new(dataset),
             batcher,
@@ -282,7 +350,19 @@ where
             },
             error: PhantomData,
         });
-        Ok(PrefetchDataLoader::new(Arc::new(supply), plan, settings))
+        let loader = PrefetchDataLoader::new(Arc::new(supply), plan, settings);
+        if let Some(state) = state {
+            loader.restore(&state)?;
+        }
+        Ok(loader)
+    }
+
+    fn ordered(mut self, method: &'static str, chosen: Chosen) -> Self {
+        self.chosen = chosen;
+        self.with(|settings| {
+            settings.orders.retain(|given| *given != method);
+            settings.orders.push(method);
+        })
     }
 
     fn with(mut self, set: impl FnOnce(&mut Settings)) -> Self {

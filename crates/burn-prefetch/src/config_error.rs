@@ -2,15 +2,51 @@
 
 use std::time::Duration;
 
+use burn_prefetch_engine::OrderError;
+
+use crate::state_error::StateError;
+
 /// A setting that cannot be used.
 ///
 /// `try_build` and `try_slice` return it; `build` and Burn's `slice` panic with the same sentence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// A batch without items.
     #[error("batch_size is 0, but a batch has at least one item: use batch_size(1) or more")]
     BatchSizeZero,
+    /// Two ways to order the data.
+    #[error(
+        "{one} and {other} are both given, but data has one order: leave one of them out (samplers \
+         of lists and batches have a shuffled(seed) of their own)"
+    )]
+    TwoOrders {
+        /// The name of one builder's method.
+        one: &'static str,
+        /// The name of the other.
+        other: &'static str,
+    },
+    /// A setting that cuts batches, beside batches that are cut already.
+    #[error(
+        "{setting} is given beside batch_sampler(..), but that makes the batches: leave {setting} \
+         out, and give the size to the batch sampler"
+    )]
+    GivenBesideBatchSampler {
+        /// The name of the builder's method.
+        setting: &'static str,
+    },
+    /// The last batch cannot be filled up and left out.
+    #[error(
+        "drop_last and pad_last are both true, but the last batch is either left out or filled \
+         up: leave one of them out"
+    )]
+    DropAndPad,
+    /// The order is not one for this data.
+    #[error(transparent)]
+    Order(#[from] OrderError),
+    /// The state is not one of this loader.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// More threads than any machine has use for.
     #[error(
         "num_workers is {num_workers}, but at most {most} are accepted: use a few less than the \
@@ -165,6 +201,26 @@ mod tests {
                 ConfigError::SliceReversed { start: 8, end: 3 },
                 "slice(8, 3)",
                 "slice(3, 8)",
+            ),
+            (
+                ConfigError::TwoOrders {
+                    one: "shuffle",
+                    other: "sampler",
+                },
+                "shuffle and sampler are both given",
+                "leave one of them out",
+            ),
+            (
+                ConfigError::GivenBesideBatchSampler {
+                    setting: "batch_size",
+                },
+                "batch_size is given beside batch_sampler(..)",
+                "leave batch_size out",
+            ),
+            (
+                ConfigError::DropAndPad,
+                "drop_last and pad_last are both true",
+                "leave one of them out",
             ),
             (
                 ConfigError::SliceBeyond {

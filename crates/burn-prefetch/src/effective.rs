@@ -49,18 +49,24 @@ pub struct Ignored {
     reason = "each is a setting under its own name"
 )]
 pub struct EffectiveConfig {
-    /// Items in a batch; the last may have fewer.
-    pub batch_size: usize,
+    /// Items in a batch; the last may have fewer. None where a batch sampler makes the batches.
+    pub batch_size: Option<usize>,
     /// Worker threads; 0 loads on the calling thread.
     pub num_workers: usize,
     /// Whether they came from `workers(..)`, and may serve other loaders too.
     pub shared_workers: bool,
     /// How many batches may be alive.
     pub window: WindowConfig,
-    /// The seed of the shuffle; `None` keeps the order of the dataset.
+    /// The kind of order, such as `sequential`, `shuffled` or `weighted`.
+    pub order: &'static str,
+    /// The seed of the shuffle; `None` without one, or where a sampler has its own.
     pub shuffle: Option<u64>,
+    /// The seed of [`rng`](crate::rng).
+    pub seed: u64,
     /// Whether items that do not fill a last batch are left out.
     pub drop_last: bool,
+    /// Whether the last batch is filled up, its last items being padding.
+    pub pad_last: bool,
     /// Whether batches come in one order, or as they finish.
     pub in_order: bool,
     /// How long one `next()` may wait.
@@ -85,15 +91,21 @@ pub struct EffectiveConfig {
 
 impl fmt::Display for EffectiveConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "batch_size: {}", self.batch_size)?;
+        match self.batch_size {
+            Some(batch_size) => writeln!(f, "batch_size: {batch_size}")?,
+            None => writeln!(f, "batch_size: made by the batch sampler")?,
+        }
         let shared = if self.shared_workers { ", shared" } else { "" };
         writeln!(f, "num_workers: {}{shared}", self.num_workers)?;
         writeln!(f, "window: {}", self.window)?;
+        writeln!(f, "order: {}", self.order)?;
         match self.shuffle {
             Some(seed) => writeln!(f, "shuffle: every epoch, seed {seed}")?,
-            None => writeln!(f, "shuffle: none, the order of the dataset")?,
+            None => writeln!(f, "shuffle: none")?,
         }
+        writeln!(f, "seed: {} for rng()", self.seed)?;
         writeln!(f, "drop_last: {}", self.drop_last)?;
+        writeln!(f, "pad_last: {}", self.pad_last)?;
         writeln!(f, "in_order: {}", self.in_order)?;
         match self.timeout {
             Some(timeout) => writeln!(f, "timeout: {timeout:?} for one next()")?,

@@ -1,17 +1,19 @@
 //! Burn's `DataLoader` over the engine: passes, copies for other devices, slices.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use burn_prefetch_engine::Plan;
+use burn_prefetch_engine::{Plan, Standing};
 
+use crate::bookmark::{Bookmark, Shelf};
 use crate::burn::{DataLoader, DataLoaderIterator, Device};
 use crate::config_error::ConfigError;
 use crate::effective::EffectiveConfig;
 use crate::progress::{PrefetchIterator, WarmEpoch};
 use crate::settings::Settings;
 use crate::source::{Pass, PassSettings, Supply};
+use crate::state::LoaderState;
+use crate::state_error::StateError;
 use crate::workers::Workers;
 
 /// A data loader: batches in one order, made ahead by workers, never more alive than allowed.
@@ -30,21 +32,39 @@ pub struct PrefetchDataLoader<O> {
     workers: Workers,
     plan: Plan,
     settings: Arc<Settings>,
-    next_epoch: AtomicUsize,
+    upcoming: Mutex<Upcoming>,
     /// The next epoch, where its first batches are made before its `iter()`.
     warm: Arc<WarmEpoch<O>>,
+    /// Where its passes stand, and those of its copies for other devices.
+    shelf: Arc<Shelf>,
+}
+
+/// What the next `iter()` will be.
+#[derive(Clone, Debug, Default)]
+struct Upcoming {
+    epoch: usize,
+    /// What of the epoch was returned before the loader was restored.
+    standing: Standing,
+}
+
+impl Upcoming {
+    fn start_of(epoch: usize) -> Self {
+        let standing = Standing::default();
+        Self { epoch, standing }
+    }
 }
 
 impl<O: Send + 'static> PrefetchDataLoader<O> {
     pub(crate) fn new(supply: Arc<dyn Supply<O>>, plan: Plan, settings: Settings) -> Self {
-        warn_if_nothing_is_left(&plan, &settings);
-        let next_epoch = AtomicUsize::new(settings.start_epoch);
+        let upcoming = Upcoming::start_of(settings.start_epoch);
+        warn_if_nothing_is_left(&plan, &settings, upcoming.epoch);
         Self {
             supply,
             workers: settings.hire(),
+            shelf: Arc::new(Shelf::new(plan.clone(), settings.cut())),
             plan,
             settings: Arc::new(settings),
-            next_epoch,
+            upcoming: Mutex::new(upcoming),
             warm: Arc::default(),
         }
     }
@@ -55,27 +75,84 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         self.workers.clone()
     }
 
-    /// How many batches a pass yields.
+    /// How many batches the next epoch yields, from its start; every epoch as many, but for a
+    /// sampler of your own whose epochs have different lengths.
     #[must_use]
     pub fn num_batches(&self) -> usize {
-        self.plan.num_batches()
+        self.plan.num_batches(self.epoch())
     }
 
     /// The epoch that the next `iter()` will be.
     #[must_use]
     pub fn epoch(&self) -> usize {
-        self.next_epoch.load(Ordering::Relaxed)
+        self.upcoming().epoch
     }
 
-    /// Sets the epoch that the next `iter()` will be; copies keep their own count.
+    /// Sets the epoch that the next `iter()` will be, from its start; copies keep their own count.
     pub fn set_epoch(&self, epoch: usize) {
-        self.next_epoch.store(epoch, Ordering::Relaxed);
+        self.begin_with(Upcoming::start_of(epoch));
+    }
+
+    /// Where the pass stands that [`iter`](DataLoader::iter) or [`iter_owned`](Self::iter_owned) of
+    /// this loader or of one of its copies for other devices has begun last: to be saved beside the
+    /// model, and [restored](Self::restore) in another process.
+    ///
+    /// It stands after the batches that were *returned*, however many are ready. So a state that is
+    /// saved after the training step with a batch goes on with the next one. A pass that has returned
+    /// its last batch, or was dropped early, stands at the start of the next epoch; one that ended with
+    /// an error stands at the batch that failed. Before the first pass it is where the first will begin.
+    ///
+    /// Slices have passes and states of their own. Costs about 100 ns; the first call reads all that
+    /// the order was made from once, about a nanosecond for each entry of a list.
+    #[must_use]
+    pub fn state(&self) -> LoaderState {
+        match self.shelf.last() {
+            Some(mark) => self.shelf.state(&mark),
+            None => self.shelf.state(&self.mark(&self.upcoming())),
+        }
+    }
+
+    /// Makes the next `iter()` go on with what was saved: with the first batch that had not been
+    /// returned. What had been is not fetched again.
+    ///
+    /// Takes as long for the middle of a thousand million items as for the start. Workers, windows,
+    /// parts and the device may be others than before. Copies made from now on go on there too;
+    /// those made before keep their own count. burn-train reads copies: restore first.
+    ///
+    /// # Errors
+    ///
+    /// When the state is of another version, damaged, or from a loader of which data length, seed,
+    /// batch size or order differ. The loader then stays as it is.
+    pub fn restore(&self, state: &LoaderState) -> Result<(), StateError> {
+        let standing = state.check(self.shelf.fingerprint(), &self.plan)?;
+        let epoch = state.epoch();
+        self.begin_with(Upcoming { epoch, standing });
+        Ok(())
+    }
+
+    fn begin_with(&self, upcoming: Upcoming) {
+        self.shelf.put(&Arc::new(self.mark(&upcoming)));
+        *self.upcoming() = upcoming;
+    }
+
+    /// The bookmark of a pass that has not begun.
+    fn mark(&self, Upcoming { epoch, standing }: &Upcoming) -> Bookmark {
+        let batches = match standing.next() {
+            // Also of an epoch without batches the start is ahead.
+            0 => usize::MAX,
+            _ => self.plan.num_batches(*epoch),
+        };
+        Bookmark::new(*epoch, standing.clone(), batches)
+    }
+
+    fn upcoming(&self) -> MutexGuard<'_, Upcoming> {
+        self.upcoming.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A pass over one epoch; the count of epochs stays as it is.
     #[must_use]
     pub fn iter_epoch(&self, epoch: usize) -> PrefetchIterator<'_, O> {
-        self.pass_alone(epoch)
+        self.pass_alone(Upcoming::start_of(epoch))
     }
 
     /// The pass that the next `iter()` will be, without counting it: for a look at a first batch.
@@ -97,13 +174,15 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     /// ```
     #[must_use]
     pub fn peek_epoch(&self) -> PrefetchIterator<'_, O> {
-        self.pass_alone(self.epoch())
+        let upcoming = self.upcoming().clone();
+        self.pass_alone(upcoming)
     }
 
     /// What `iter()` gives, as an iterator that owns all it needs and may go to another thread.
     #[must_use]
     pub fn iter_owned(&self) -> PrefetchIterator<'static, O> {
-        PrefetchIterator::new(self.next_pass(), Arc::downgrade(&self.warm))
+        let warm = Arc::downgrade(&self.warm);
+        PrefetchIterator::new(self.next_pass(), warm, Arc::clone(&self.shelf)).counted()
     }
 
     /// The loader as its next pass; the workers stay until that ends.
@@ -111,47 +190,49 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     pub fn into_iter_owned(self) -> PrefetchIterator<'static, O> {
         let mut pass = self.next_pass();
         pass.let_nothing_follow();
-        PrefetchIterator::new(pass, Weak::new())
+        PrefetchIterator::new(pass, Weak::new(), Arc::clone(&self.shelf)).counted()
     }
 
     /// The pass over the next epoch, which may have begun already.
     fn next_pass(&self) -> Box<dyn Pass<O>> {
-        let epoch = self.count_epoch();
-        self.take_warm(epoch)
-            .unwrap_or_else(|| self.supply.start(&self.workers.0, self.pass(epoch)))
+        let upcoming = self.count_epoch();
+        self.take_warm(&upcoming)
+            .unwrap_or_else(|| self.supply.start(&self.workers.0, self.pass(upcoming)))
     }
 
-    /// A pass that nothing follows.
-    fn pass_alone<'a>(&self, epoch: usize) -> PrefetchIterator<'a, O> {
-        let mut pass = self.pass(epoch);
+    /// A pass that nothing follows, and that is not counted.
+    fn pass_alone<'a>(&self, upcoming: Upcoming) -> PrefetchIterator<'a, O> {
+        let mut pass = self.pass(upcoming);
         pass.reader.warm_next = false;
-        PrefetchIterator::new(self.supply.start(&self.workers.0, pass), Weak::new())
+        let pass = self.supply.start(&self.workers.0, pass);
+        PrefetchIterator::new(pass, Weak::new(), Arc::clone(&self.shelf))
     }
 
-    fn pass(&self, epoch: usize) -> PassSettings {
+    fn pass(&self, Upcoming { epoch, standing }: Upcoming) -> PassSettings {
         PassSettings {
             plan: self.plan.at(epoch),
-            seed: self.settings.shuffle.unwrap_or_default(),
+            standing,
+            seed: self.settings.seed(),
             reader: self.settings.reader(),
         }
     }
 
-    /// The epoch of a new pass.
-    fn count_epoch(&self) -> usize {
-        let next = |epoch: usize| Some(epoch.saturating_add(1));
-        let counted = self
-            .next_epoch
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-        let (Ok(epoch) | Err(epoch)) = counted;
-        epoch
+    /// What a new pass is to be; the next one will be the epoch after it.
+    fn count_epoch(&self) -> Upcoming {
+        let mut upcoming = self.upcoming();
+        let next = Upcoming::start_of(upcoming.epoch.saturating_add(1));
+        std::mem::replace(&mut *upcoming, next)
     }
 
-    /// The pass over `epoch` if it has begun already; one over another epoch is of no use.
-    fn take_warm(&self, epoch: usize) -> Option<Box<dyn Pass<O>>> {
+    /// The pass that has begun already, if it is the one that is wanted; any other is of no use.
+    fn take_warm(&self, wanted: &Upcoming) -> Option<Box<dyn Pass<O>>> {
         let mut warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
         let pass = warm.take();
         drop(warm);
-        let pass = pass.filter(|pass| pass.epoch() == epoch)?;
+        let is_wanted = |pass: &Box<dyn Pass<O>>| {
+            pass.plan().epoch() == wanted.epoch && *pass.standing() == wanted.standing
+        };
+        let pass = pass.filter(is_wanted)?;
         pass.take_up();
         Some(pass)
     }
@@ -162,7 +243,14 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         self.settings.effective()
     }
 
-    /// A loader over the dataset's indices `start..end`, shuffled within themselves.
+    /// A loader over the dataset's indices `start..end`, shuffled within themselves, or over these
+    /// entries of a [`Subset`](crate::Subset).
+    ///
+    /// What is drawn in another way (by weight, from a mixture, by a sampler of your own) is cut by its
+    /// places: a slice is the draws `start..end` of every epoch, or as large a part of an epoch of
+    /// another length; batches of a batch sampler stay whole. The slices of several devices then
+    /// make up each epoch, as they should. But one item may be in both of two slices, in different
+    /// epochs: **for training and validation slice the dataset**, not such a loader.
     ///
     /// With `drop_last` a slice has a remainder of its own, and the bounds end where
     /// [`num_items`](DataLoader::num_items) does: to slice all of the data, drop the remainder after
@@ -172,7 +260,8 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     ///
     /// When `start > end`, or `end` is beyond [`num_items`](DataLoader::num_items).
     pub fn try_slice(&self, start: usize, end: usize) -> Result<Self, ConfigError> {
-        let num_items = self.plan.num_items();
+        let epoch = self.epoch();
+        let num_items = self.plan.num_items(epoch);
         if start > end {
             return Err(ConfigError::SliceReversed { start, end });
         }
@@ -183,34 +272,37 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
                 num_items,
             });
         }
-        let slice = Self {
-            plan: self.plan.slice(start, end),
+        let plan = self.plan.slice(start, end, self.plan.all_items(epoch));
+        warn_if_nothing_is_left(&plan, &self.settings, epoch);
+        Ok(Self {
+            shelf: Arc::new(Shelf::new(plan.clone(), self.settings.cut())),
+            upcoming: Mutex::new(Upcoming::start_of(epoch)),
+            plan,
             ..self.copy()
-        };
-        warn_if_nothing_is_left(&slice.plan, &slice.settings);
-        Ok(slice)
+        })
     }
 
     fn copy(&self) -> Self {
         Self {
             supply: Arc::clone(&self.supply),
             workers: self.workers.clone(),
-            plan: self.plan,
+            plan: self.plan.clone(),
             settings: Arc::clone(&self.settings),
-            next_epoch: AtomicUsize::new(self.epoch()),
+            upcoming: Mutex::new(self.upcoming().clone()),
             warm: Arc::default(),
+            shelf: Arc::clone(&self.shelf),
         }
     }
 }
 
 /// An empty pass over data that is not empty is legal, and most often not meant.
-fn warn_if_nothing_is_left(plan: &Plan, settings: &Settings) {
-    let items = plan.all_items();
-    if plan.num_items() == 0 && items > 0 {
+fn warn_if_nothing_is_left(plan: &Plan, settings: &Settings, epoch: usize) {
+    let items = plan.all_items(epoch);
+    if plan.num_items(epoch) == 0 && items > 0 {
         log::warn!(
             "drop_last leaves nothing of {items} items with batch_size {}: every pass is empty; \
              use a batch_size of at most {items}, or drop_last(false)",
-            settings.batch_size
+            settings.batch_size.unwrap_or(1)
         );
     }
 }
@@ -220,7 +312,7 @@ impl<O> fmt::Debug for PrefetchDataLoader<O> {
         f.debug_struct("PrefetchDataLoader")
             .field("plan", &self.plan)
             .field("settings", &self.settings)
-            .field("next_epoch", &self.next_epoch)
+            .field("upcoming", &self.upcoming)
             .finish_non_exhaustive()
     }
 }
@@ -230,9 +322,10 @@ impl<O: Send + 'static> DataLoader<O> for PrefetchDataLoader<O> {
         Box::new(self.iter_owned())
     }
 
-    /// What a pass yields: with `drop_last`, without the items left out.
+    /// What the next epoch yields, from its start: with `drop_last`, without the items left out.
+    /// Padding is not counted.
     fn num_items(&self) -> usize {
-        self.plan.num_items()
+        self.plan.num_items(self.epoch())
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {

@@ -10,7 +10,11 @@ use burn_prefetch_engine::{
 use crate::burn::Device;
 use crate::config_error::ConfigError;
 use crate::effective::{EffectiveConfig, Ignored, WindowConfig};
+use crate::state::Cut;
 use crate::workers::{Crew, SHUTDOWN_GRACE, Workers};
+
+/// The builder's method for batches that are made by the user.
+pub(crate) const BATCH_SAMPLER: &str = "batch_sampler";
 
 /// A worker in one item for so long while a batch is waited for is worth a line in the log.
 const STALL_WARNING: Duration = Duration::from_secs(30);
@@ -28,8 +32,15 @@ pub(crate) enum StallWarning {
 /// The builder's settings, as given; they travel whole.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    pub(crate) batch_size: usize,
+    pub(crate) batch_size: Option<usize>,
+    /// The builder's methods that gave an order.
+    pub(crate) orders: Vec<&'static str>,
+    /// What is in force of them, by the name that the engine gives it.
+    pub(crate) order: &'static str,
+    /// The seed of a plain or windowed shuffle.
     pub(crate) shuffle: Option<u64>,
+    /// The seed of random augmentation.
+    pub(crate) seed: Option<u64>,
     /// The loader's own workers.
     pub(crate) crew: Crew,
     /// Workers that it shares with others.
@@ -42,6 +53,7 @@ pub(crate) struct Settings {
     pub(crate) in_order: Option<bool>,
     pub(crate) warm_next_epoch: bool,
     pub(crate) drop_last: bool,
+    pub(crate) pad_last: bool,
     pub(crate) parts_per_batch: Option<usize>,
     pub(crate) batched: bool,
     pub(crate) start_epoch: usize,
@@ -52,8 +64,11 @@ impl Default for Settings {
     /// which persist.
     fn default() -> Self {
         Self {
-            batch_size: 1,
+            batch_size: None,
+            orders: Vec::new(),
+            order: "sequential",
             shuffle: None,
+            seed: None,
             crew: Crew::default(),
             workers: None,
             device: None,
@@ -64,6 +79,7 @@ impl Default for Settings {
             in_order: None,
             warm_next_epoch: false,
             drop_last: false,
+            pad_last: false,
             parts_per_batch: None,
             batched: false,
             start_epoch: 0,
@@ -74,7 +90,9 @@ impl Default for Settings {
 impl Settings {
     /// Says what cannot be used; the size of a batch comes back as what it was checked to be.
     pub(crate) fn check(&self) -> Result<NonZeroUsize, ConfigError> {
-        let batch_size = NonZeroUsize::new(self.batch_size).ok_or(ConfigError::BatchSizeZero)?;
+        let batch_size = self.batch_size.unwrap_or(1);
+        let batch_size = NonZeroUsize::new(batch_size).ok_or(ConfigError::BatchSizeZero)?;
+        self.check_order()?;
         self.check_workers()?;
         self.check_waiting()?;
         match self.parts_per_batch {
@@ -84,6 +102,26 @@ impl Settings {
                 most: MOST_PARTS,
             }),
             Some(_) | None => Ok(batch_size),
+        }
+    }
+
+    fn check_order(&self) -> Result<(), ConfigError> {
+        if let [one, other, ..] = self.orders[..] {
+            return Err(ConfigError::TwoOrders { one, other });
+        }
+        if self.drop_last && self.pad_last {
+            return Err(ConfigError::DropAndPad);
+        }
+        let beside = [
+            ("batch_size", self.batch_size.is_some()),
+            ("drop_last", self.drop_last),
+            ("pad_last", self.pad_last),
+        ];
+        match beside.into_iter().find(|(_, given)| *given) {
+            Some((setting, _)) if self.has_batch_sampler() => {
+                Err(ConfigError::GivenBesideBatchSampler { setting })
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -128,10 +166,31 @@ impl Settings {
     }
 
     pub(crate) fn remainder(&self) -> Remainder {
-        if self.drop_last {
-            Remainder::Drop
-        } else {
-            Remainder::Keep
+        match (self.drop_last, self.pad_last) {
+            (true, _) => Remainder::Drop,
+            (false, true) => Remainder::Pad,
+            (false, false) => Remainder::Keep,
+        }
+    }
+
+    /// Whether the user's own sampler makes the batches.
+    pub(crate) fn has_batch_sampler(&self) -> bool {
+        self.orders.contains(&BATCH_SAMPLER)
+    }
+
+    /// The seed of random augmentation.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed.or(self.shuffle).unwrap_or_default()
+    }
+
+    /// How batches are cut, for the fingerprint of a state.
+    pub(crate) fn cut(&self) -> Cut {
+        let even = (!self.has_batch_sampler()).then(|| self.batch_size.unwrap_or(1));
+        Cut {
+            batch_size: even,
+            remainder: self.remainder(),
+            shuffle: self.shuffle,
+            seed: self.seed(),
         }
     }
 
@@ -177,12 +236,15 @@ impl Settings {
             (workers, None) => WindowConfig::Learned { most: 2 * workers },
         };
         EffectiveConfig {
-            batch_size: self.batch_size,
+            batch_size: self.cut().batch_size,
             num_workers,
             shared_workers: self.workers.is_some(),
             window,
+            order: self.order,
             shuffle: self.shuffle,
+            seed: self.seed(),
             drop_last: self.drop_last,
+            pad_last: self.pad_last,
             in_order: reader.delivery == Delivery::InOrder,
             timeout: self.timeout,
             stall_warning: reader.patience.stall_warning.filter(|_| num_workers > 0),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use burn_prefetch_engine::{
     Account, BoxError, Cost, CostMemory, EpochPlan, FetchError, Job, LoadError, Part, Pieces, Pool,
-    Reader, ReaderConfig, Source,
+    Reader, ReaderConfig, Source, Standing,
 };
 
 use crate::burn::{Batcher, Dataset, Device};
@@ -15,7 +15,12 @@ use crate::burn::{Batcher, Dataset, Device};
 pub(crate) trait Pass<O>: Iterator<Item = Result<O, LoadError>> + Send {
     /// Items in the batches returned, and in the whole pass.
     fn items(&self) -> (usize, usize);
-    fn epoch(&self) -> usize;
+    /// The batches of its epoch.
+    fn plan(&self) -> &EpochPlan;
+    /// Which of them have been returned.
+    fn standing(&self) -> &Standing;
+    /// The last items of the batch returned last that are there to fill it up.
+    fn padding(&self) -> usize;
     /// The pass over the next epoch, if it has begun and this one is complete.
     fn take_next(&mut self) -> Option<Box<dyn Pass<O>>>;
     /// Goes on with a pass that began before its `iter()`.
@@ -29,8 +34,16 @@ impl<S: Source> Pass<S::Output> for Reader<S> {
         (self.items_returned(), self.num_items())
     }
 
-    fn epoch(&self) -> usize {
-        Reader::epoch(self)
+    fn plan(&self) -> &EpochPlan {
+        Reader::plan(self)
+    }
+
+    fn standing(&self) -> &Standing {
+        Reader::standing(self)
+    }
+
+    fn padding(&self) -> usize {
+        Reader::padding(self)
     }
 
     fn take_next(&mut self) -> Option<Box<dyn Pass<S::Output>>> {
@@ -57,6 +70,8 @@ pub(crate) trait Supply<O>: Send + Sync {
 /// What tells one pass from another.
 pub(crate) struct PassSettings {
     pub(crate) plan: EpochPlan,
+    /// What of it was returned before.
+    pub(crate) standing: Standing,
     pub(crate) seed: u64,
     pub(crate) reader: ReaderConfig,
 }
@@ -128,7 +143,12 @@ where
     O: Send + 'static,
 {
     fn start(&self, pool: &Arc<Pool>, pass: PassSettings) -> Box<dyn Pass<O>> {
-        let PassSettings { plan, seed, reader } = pass;
+        let PassSettings {
+            plan,
+            standing,
+            seed,
+            reader,
+        } = pass;
         let job = Job {
             source: Arc::clone(self),
             plan,
@@ -137,7 +157,7 @@ where
             uploader: None,
             account: self.account.clone(),
         };
-        Box::new(Reader::new(Arc::clone(pool), job, reader))
+        Box::new(Reader::resume(Arc::clone(pool), job, reader, standing))
     }
 
     fn on(&self, device: Device) -> Arc<dyn Supply<O>> {
@@ -184,7 +204,7 @@ where
                 }
             }
             Fetch::Many => {
-                let indices = part.take_all();
+                let indices = part.take_all()?;
                 let expected = indices.len();
                 let items = self.dataset.get_many(indices).map_err(dataset_error)?;
                 if items.len() != expected {
