@@ -121,14 +121,14 @@ BUGS = [
         "others_are_served_by_who_takes_the_place_of_a_stuck_worker",
         "a thread that is given up in the moment it comes back goes to sleep",
         "pool.rs",
-        "state.tokens == 0 && state.crew.has(badge) && !self",
+        "state.tokens == 0 && state.crew.wants(badge) && !self",
         "state.tokens == 0 && !self",
     ),
     (
         "a_stuck_worker_is_replaced_and_ends_when_it_comes_back",
         "a thread that was given up works on when it comes back",
         "pool.rs",
-        "if state.crew.has(badge) && !self.is_over(&state) {\n            return false;",
+        "if state.crew.wants(badge) && !self.is_over(&state) {\n            return false;",
         "if !self.is_over(&state) {\n            return false;",
     ),
     (
@@ -312,6 +312,27 @@ BUGS = [
         "desk.rs",
         "return Returned::Unwanted(piece, last.map(|open| open.ticket));",
         "self.open.extend(last);\n            return Returned::Unwanted(piece, None);",
+    ),
+    (
+        "a_wider_window_is_filled_unasked",
+        "nobody is told that the window has become wider",
+        "dial.rs",
+        "            bell.ring();",
+        "            drop(bell);",
+    ),
+    (
+        "workers_come_and_go_while_a_pass_runs",
+        "a worker that leaves keeps what it was woken for",
+        "pool.rs",
+        "        self.ended.notify_all();\n        // The pool may serve again; or who leaves was woken for work that is another's now.\n        self.wake_one();",
+        "        self.ended.notify_all();\n        if came_back {\n            self.wake_one();\n        }",
+    ),
+    (
+        "workers_come_and_go_while_a_pass_runs",
+        "sleeping workers are not told that they are not wanted any more",
+        "pool.rs",
+        "        // Who is not wanted any more may be asleep.\n        self.shared.work.notify_all();",
+        "",
     ),
 ]
 

@@ -405,7 +405,7 @@ impl<S: Source> Desk<S> {
         }
         if let Some(took) = took.assembly {
             self.costs.assembled(took);
-            if self.limits.ahead == Ahead::Learned {
+            if self.limits.ahead == Ahead::Learned && self.tickets.ahead().is_none() {
                 let uploads = self.dock.as_ref().map_or(0, Dock::ahead);
                 let ahead = self.costs.ahead(self.batch_len) + uploads;
                 self.window.set_limit(ahead);
@@ -420,6 +420,9 @@ impl<S: Source> Desk<S> {
             return None;
         }
         let cost = source.cost(plan.batch(number).len());
+        if let Some(ahead) = self.tickets.ahead() {
+            self.window.set_limit(ahead);
+        }
         self.look_before();
         let admitted = self.has_room(cost);
         if admitted.is_some() {

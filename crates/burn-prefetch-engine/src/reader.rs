@@ -98,7 +98,7 @@ impl<S: Source> Reader<S> {
             begins: standing.clone(),
         };
         let items_returned = items_of(&standing, &job.plan);
-        let tickets = Tickets::new(&job.account, pool.bell());
+        let tickets = Tickets::new(&job.account, (pool.size(), &pool.bell()));
         let feed = Feed::new(job, (pool.size(), tickets), pass);
         let mut reader = Self::of(feed, pool, config);
         (reader.standing, reader.items_returned) = (standing, items_returned);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::budget::{Bell, Member, MemoryBudget};
+use crate::dial::Dial;
 use crate::ledger::Turn;
 use crate::sizes::Sizes;
 use crate::stats::Stats;
@@ -30,6 +31,8 @@ pub struct Account {
     pub sizes: Arc<Sizes>,
     /// What they may take together.
     pub budget: Option<MemoryBudget>,
+    /// What can be changed while they are made.
+    pub dial: Arc<Dial>,
 }
 
 impl Account {
@@ -51,16 +54,33 @@ pub(crate) struct Tickets(Arc<Office>);
 struct Office {
     account: Account,
     member: Option<Member>,
+    /// Where it is told that the window has changed; without workers it has none of its own.
+    seat: Option<usize>,
+}
+
+impl Drop for Office {
+    fn drop(&mut self) {
+        if let Some(seat) = self.seat {
+            self.account.dial.leave(seat);
+        }
+    }
 }
 
 impl Tickets {
-    /// For a reader that is told through `bell` when there may be room again.
-    pub(crate) fn new(account: &Account, bell: Arc<dyn Bell>) -> Self {
+    /// For a reader with so many workers, that is told through `bell` when there may be room again.
+    pub(crate) fn new(account: &Account, (workers, bell): (usize, &Arc<dyn Bell>)) -> Self {
         let budget = account.budget.as_ref();
+        let dial = Some(&account.dial).filter(|_| workers > 0);
         Self(Arc::new(Office {
             account: account.clone(),
-            member: budget.map(|budget| budget.join(bell)),
+            member: budget.map(|budget| budget.join(Arc::clone(bell))),
+            seat: dial.map(|dial| dial.join(Arc::clone(bell))),
         }))
+    }
+
+    /// How many batches may be alive, if that was changed.
+    pub(crate) fn ahead(&self) -> Option<usize> {
+        self.0.seat.and_then(|_| self.0.account.dial.ahead())
     }
 
     pub(crate) fn tally(&self) -> &Tally {

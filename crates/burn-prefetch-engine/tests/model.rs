@@ -646,3 +646,52 @@ fn readers_that_look_at_once_do_not_both_take_what_is_left() {
         assert!(budget.stats().used.most <= 300);
     });
 }
+
+/// A source that counts the items that were begun, and who waits for a number of them.
+fn counting() -> (Numbers, impl Fn(usize)) {
+    let begun = Arc::new((Mutex::new(0), Condvar::new()));
+    let count = Arc::clone(&begun);
+    let source = Numbers::fetching(move |_| {
+        *count.0.lock().unwrap() += 1;
+        count.1.notify_one();
+        Ok(())
+    });
+    let wait = move |items: usize| {
+        let all = begun.0.lock().unwrap();
+        drop(begun.1.wait_while(all, |all| *all < items).unwrap());
+    };
+    (source, wait)
+}
+
+#[test]
+fn a_wider_window_is_filled_unasked() {
+    check(|| {
+        let (source, wait_for) = counting();
+        let loader = Loader::new(source, 1, (4, 1)).ahead(1);
+        let pass = loader.iter();
+        wait_for(1);
+        loader.account.dial.set_ahead(3);
+        wait_for(3);
+        assert_eq!(pass.map(Result::unwrap).count(), 4);
+    });
+}
+
+#[test]
+fn workers_come_and_go_while_a_pass_runs() {
+    check(|| {
+        let (source, wait_for) = counting();
+        let loader = Loader::new(source, 1, (6, 1)).ahead(2);
+        let mut pass = loader.iter();
+        assert!(pass.next().is_some());
+        loader.pool.resize(3);
+        assert!(pass.next().is_some());
+        loader.pool.resize(1);
+        // Nobody asks: who has left was woken for this.
+        wait_for(4);
+        assert_eq!(pass.map(Result::unwrap).count(), 4);
+        while loader.pool.live() > 1 {
+            yield_now();
+        }
+        drained(&loader);
+    });
+}
