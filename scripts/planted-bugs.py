@@ -307,13 +307,6 @@ BUGS = [
         "partition(|open| open.assembly.number() < usize::MAX)",
     ),
     (
-        "a_batch_has_its_bytes_until_its_last_part_is_back",
-        "the last part of a batch that nobody wants keeps its bytes",
-        "desk.rs",
-        "return Returned::Unwanted(piece, last.map(|open| open.ticket));",
-        "self.open.extend(last);\n            return Returned::Unwanted(piece, None);",
-    ),
-    (
         "a_wider_window_is_filled_unasked",
         "nobody is told that the window has become wider",
         "dial.rs",

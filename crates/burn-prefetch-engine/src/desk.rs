@@ -127,6 +127,8 @@ pub(crate) struct Desk<S: Source> {
     costs: Costs,
     tickets: Tickets,
     phase: Phase,
+    /// How many batches have been finished.
+    put: usize,
     /// No batch of this number or beyond is made: the pass ends, or failed, before it.
     end: usize,
     /// How many batches are known to have been returned: read again only when the window is full, so
@@ -198,6 +200,7 @@ impl<S: Source> Desk<S> {
             costs,
             tickets,
             phase: Phase::Running,
+            put: 0,
             end: plan.num_batches(),
             returned: 0,
             asking: false,
@@ -325,6 +328,7 @@ impl<S: Source> Desk<S> {
         }
         let turn = self.begins.turn(number);
         self.ring.put(turn, (number, outcome));
+        self.put += 1;
         self.tickets.tally().waiting_in_line(self.ring.waiting());
         let wake = self.parked && self.ring.is_ready();
         self.parked &= !wake;
@@ -433,7 +437,12 @@ impl<S: Source> Desk<S> {
     }
 
     fn has_room(&self, cost: Cost) -> Option<Turn> {
-        let turn = self.window.room(self.returned, self.asking)?;
+        let Some(turn) = self.window.room(self.returned, self.asking) else {
+            if self.put == self.window.issued() {
+                self.tickets.tally().full(self.window.limit());
+            }
+            return None;
+        };
         self.tickets.admits(cost, turn).then_some(turn)
     }
 

@@ -63,6 +63,8 @@ mod subset;
 mod sync;
 mod tally;
 mod ticket;
+mod tuner;
+mod tuning;
 mod unwind;
 mod uploads;
 mod watch;
@@ -107,6 +109,8 @@ pub use stats::{BudgetStats, Level, SlowItem, Stats, WaitStats, Work, WorkerStat
 pub use subset::Subset;
 pub use tally::Tally;
 pub use ticket::{Account, Cost};
+pub use tuner::{Decision, Facts, Knob, Tuner, TunerConfig, Why};
+pub use tuning::Tuning;
 pub use uploads::Uploader;
 pub use watch::Patience;
 pub use weighted::Weighted;

@@ -21,6 +21,9 @@ use crate::watch::{Patience, Pools, Watch};
 /// With so many batches at hand, and cheap ones, workers are woken for several places at once.
 const MANY: usize = 16;
 
+/// While batches are at hand the tuner is asked after so many.
+const SELDOM: usize = 16;
+
 /// How a pass runs.
 #[derive(Clone, Copy, Debug)]
 pub struct ReaderConfig {
@@ -107,6 +110,7 @@ impl<S: Source> Reader<S> {
 
     fn of(feed: Feed<S>, pool: Arc<Pool>, config: ReaderConfig) -> Self {
         let feed = Arc::new(feed);
+        feed.job().account.tally.pass();
         let over = feed.turns() == 0;
         let works = !over && pool.size() > 0;
         let registration = works.then(|| pool.register(Arc::<Feed<S>>::clone(&feed)));
@@ -359,6 +363,16 @@ impl<S: Source> Reader<S> {
         }
     }
 
+    /// Has the tuner look, if there is one, and not for each batch of many.
+    fn tune(&self) {
+        let account = &self.feed.job().account;
+        if let Some(tuning) = &account.tuning
+            && (self.at_hand.is_empty() || self.turn.is_multiple_of(SELDOM))
+        {
+            tuning.look(|| account.totals(), (&account.dial, &self.pool));
+        }
+    }
+
     /// Begins the next epoch, if it is to be warm and this one has nothing left to start.
     fn warm_next(&mut self) {
         let wanted = self.config.warm_next && self.registration.is_some();
@@ -425,6 +439,7 @@ impl<S: Source> Iterator for Reader<S> {
         self.padding = self.feed.plan().padding(number);
         self.feed.returned_one(self.turn);
         self.wake_uploader();
+        self.tune();
         self.warm_next();
         let is_last = self.turn == self.feed.turns();
         if !is_last || self.next.is_some() {

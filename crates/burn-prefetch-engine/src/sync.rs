@@ -51,6 +51,10 @@ impl<T> Mutex<T> {
 pub(crate) struct QuietMutex<T>(std::sync::Mutex<T>);
 
 impl<T> QuietMutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(std::sync::Mutex::new(value))
+    }
+
     pub(crate) fn lock(&self) -> impl std::ops::DerefMut<Target = T> {
         self.0
             .lock()

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 
 use crate::stats::{Level, SlowItem, Stats, WaitStats, Work, WorkerStats};
 use crate::sync::QuietMutex;
-use crate::sync::quiet::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use crate::sync::quiet::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// No wait is told from one that is longer: a day.
 const LONGEST: u64 = 86_400_000_000_000;
@@ -27,6 +27,11 @@ pub struct Tally {
     /// First that of the calling threads, then each worker's.
     work: QuietMutex<Vec<Work>>,
     reorder_depth: AtomicUsize,
+    /// The window, when it was last full of finished batches; and whether that was after the last
+    /// time that a reader found nothing.
+    window: AtomicUsize,
+    was_full: AtomicBool,
+    starved: AtomicU64,
     errors: AtomicU64,
     slowest: Slowest,
 }
@@ -60,6 +65,39 @@ impl Tally {
     /// A batch was waited for.
     pub(crate) fn waited(&self, wait: Duration) {
         self.waits.lock().record(wait);
+        if self.was_full.swap(false, Relaxed) {
+            self.starved.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// A pass begins, which has to wait for its first batch whatever the window.
+    pub(crate) fn pass(&self) {
+        self.was_full.store(false, Relaxed);
+    }
+
+    /// Every batch that may be alive is finished: there is nothing to do.
+    pub(crate) fn full(&self, window: usize) {
+        if !self.was_full.load(Relaxed) {
+            self.window.store(window, Relaxed);
+            self.was_full.store(true, Relaxed);
+        }
+    }
+
+    /// Sums since the loader was built.
+    pub(crate) fn totals(&self) -> Totals {
+        let waits = self.waits.lock();
+        let (count, waited) = (waits.count(), waits.sum);
+        drop(waits);
+        let work = self.work.lock();
+        let busy = work.iter().map(|work| work.fetch + work.assemble).sum();
+        Totals {
+            returned: count + self.ready.load(Relaxed),
+            waited,
+            busy,
+            starved: self.starved.load(Relaxed),
+            refused: 0,
+            window: self.window.load(Relaxed),
+        }
     }
 
     /// A batch of so many bytes, as far as is known, begins.
@@ -111,6 +149,20 @@ impl Tally {
     }
 }
 
+/// Sums of what readers and workers did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) returned: u64,
+    pub(crate) waited: Duration,
+    pub(crate) busy: Duration,
+    /// How often a reader found nothing although the window had been full.
+    pub(crate) starved: u64,
+    /// How often the budget had no room.
+    pub(crate) refused: u64,
+    /// How many batches were alive when the window was full.
+    pub(crate) window: usize,
+}
+
 /// A level that several threads change.
 #[derive(Debug, Default)]
 struct Gauge {
@@ -159,6 +211,10 @@ impl Waits {
         let nanos = u64::try_from(wait.as_nanos()).unwrap_or(LONGEST);
         histogram.saturating_record(nanos);
         self.sum += wait;
+    }
+
+    fn count(&self) -> u64 {
+        self.histogram.as_ref().map_or(0, Histogram::len)
     }
 
     /// With so many more that were none.

@@ -7,7 +7,8 @@ use crate::dial::Dial;
 use crate::ledger::Turn;
 use crate::sizes::Sizes;
 use crate::stats::Stats;
-use crate::tally::Tally;
+use crate::tally::{Tally, Totals};
+use crate::tuning::Tuning;
 
 /// What a batch will take in bytes, as far as that is known before it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub struct Account {
     pub budget: Option<MemoryBudget>,
     /// What can be changed while they are made.
     pub dial: Arc<Dial>,
+    /// Who changes it, where that is automatic.
+    pub tuning: Option<Arc<Tuning>>,
 }
 
 impl Account {
@@ -43,6 +46,16 @@ impl Account {
             largest_batch: self.sizes.largest(),
             budget: self.budget.as_ref().map(MemoryBudget::stats),
             ..self.tally.stats()
+        }
+    }
+}
+
+impl Account {
+    pub(crate) fn totals(&self) -> Totals {
+        let budget = self.budget.as_ref().map(MemoryBudget::stats);
+        Totals {
+            refused: budget.map_or(0, |budget| budget.refused),
+            ..self.tally.totals()
         }
     }
 }

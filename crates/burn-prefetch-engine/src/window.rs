@@ -28,6 +28,11 @@ impl Window {
         self.issued
     }
 
+    /// How many batches may be alive.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Sets how many batches may be alive; those that are stay so.
     pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
