@@ -342,18 +342,21 @@ mod tests {
 
         fn take(&mut self, facts: &mut Facts) {
             self.pause -= 1.0;
-            while self.pause <= 0.0 {
-                if self.made == self.taken {
-                    facts.waited += MILLISECOND;
-                    facts.starved += u64::from(std::mem::take(&mut self.was_full));
-                    return;
-                }
-                facts.returned += 1;
-                (self.taken, self.left) = (self.taken + 1, self.left - 1);
-                if self.left == 0 {
-                    (self.left, self.pause) = (self.world.burst.0, self.world.burst.1);
-                }
+            while self.pause <= 0.0 && self.take_one(facts) {}
+        }
+
+        fn take_one(&mut self, facts: &mut Facts) -> bool {
+            if self.made == self.taken {
+                facts.waited += MILLISECOND;
+                facts.starved += u64::from(std::mem::take(&mut self.was_full));
+                return false;
             }
+            facts.returned += 1;
+            (self.taken, self.left) = (self.taken + 1, self.left - 1);
+            if self.left == 0 {
+                (self.left, self.pause) = (self.world.burst.0, self.world.burst.1);
+            }
+            true
         }
 
         /// A tenth of a second, and a look.
