@@ -158,14 +158,19 @@ impl<P> Assembly<P> {
         self.out == 0
     }
 
-    /// The offsets of one part: sizes differ by one at most.
     fn cut(&self, part: usize) -> Range<usize> {
-        let at = |part: usize| {
-            let (part, parts) = (part as u128, self.pieces.len() as u128);
-            usize::try_from(self.len as u128 * part / parts).unwrap_or(self.len)
-        };
-        at(part)..at(part + 1)
+        cut(self.len, self.pieces.len(), part)
     }
+}
+
+/// The offsets of one of `parts` parts of a batch of `len` items: sizes differ by one at most.
+#[must_use]
+pub fn cut(len: usize, parts: usize, part: usize) -> Range<usize> {
+    let at = |part: usize| {
+        let (part, parts) = (part as u128, parts as u128);
+        usize::try_from(len as u128 * part / parts).unwrap_or(len)
+    };
+    at(part)..at(part + 1)
 }
 
 #[cfg(test)]

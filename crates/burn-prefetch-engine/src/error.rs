@@ -246,6 +246,8 @@ pub enum FetchError {
     },
     /// A sampler of the user's own returned an index beyond the data.
     Order(OrderError),
+    /// An item did not go where it was to be put.
+    Write(BoxError),
 }
 
 impl FetchError {
@@ -254,6 +256,7 @@ impl FetchError {
             Self::Dataset(source) => LoadError::Dataset { at, source },
             Self::Count { expected, got } => LoadError::Count { at, expected, got },
             Self::Order(source) => LoadError::Order { at, source },
+            Self::Write(source) => LoadError::Assemble { at, source },
         }
     }
 }

@@ -10,12 +10,24 @@ use crate::cost::CostMemory;
 use crate::error::{LoadError, Place, Stage};
 use crate::order_error::OrderError;
 use crate::plan::EpochPlan;
-use crate::pool::Hand;
+use crate::pool::{Hand, Pool};
 use crate::seed::Domain;
 use crate::source::{Assembled, Made, Outcome, Part, Source, StopWatch};
 use crate::ticket::{Account, Ticket};
 use crate::unwind::{dispose, guard};
-use crate::uploads::Uploader;
+
+/// Who uploads a pass's batches, and how far ahead of its reader.
+///
+/// One thread for a device: its batches are uploaded one after the other, in one stream of work. The
+/// pool may serve any number of passes.
+#[derive(Clone, Debug)]
+pub struct Uploader {
+    /// The thread.
+    pub pool: Arc<Pool>,
+    /// How many batches may be uploaded and not yet returned; with 0 a batch is uploaded when
+    /// `next()` asks for it.
+    pub ahead: usize,
+}
 
 /// Whose data, in which order, under which seed.
 #[derive(Debug)]

@@ -36,6 +36,8 @@ pub enum Lifetime {
 /// How many workers there are, and how they begin and end.
 #[derive(Clone, Debug)]
 pub struct PoolConfig {
+    /// What its threads are called, with their number behind it.
+    pub name: &'static str,
     /// How many there may be; with none, readers do their own work.
     pub size: usize,
     /// How long they live.
@@ -612,7 +614,7 @@ fn alarm(readers: Vec<Arc<dyn Serve>>) {
 fn start_missing(shared: &Arc<Shared>, state: &mut State) {
     while let Some((badge, activity)) = state.crew.vacancy() {
         let own = Arc::clone(shared);
-        let name = format!("prefetch-{}", badge.number);
+        let name = format!("{}-{}", shared.config.name, badge.number);
         let body = move || {
             let me = Me {
                 badge,

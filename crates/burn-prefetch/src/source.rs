@@ -10,6 +10,8 @@ use burn_prefetch_engine::{
 };
 
 use crate::burn::{Batcher, Dataset, Device};
+use crate::slots::StagingStats;
+use crate::weigh::{Declared, Weigh};
 
 /// One pass, whatever its dataset and items are.
 pub(crate) trait Pass<O>: Iterator<Item = Result<O, LoadError>> + Send {
@@ -65,6 +67,10 @@ pub(crate) trait Supply<O>: Send + Sync {
     fn start(&self, pool: &Arc<Pool>, pass: PassSettings) -> Box<dyn Pass<O>>;
     /// The same data on another device.
     fn on(&self, device: Device) -> Arc<dyn Supply<O>>;
+    /// How batches are staged, if they are.
+    fn staging(&self) -> Option<StagingStats> {
+        None
+    }
 }
 
 /// What tells one pass from another.
@@ -74,6 +80,8 @@ pub(crate) struct PassSettings {
     pub(crate) standing: Standing,
     pub(crate) seed: u64,
     pub(crate) reader: ReaderConfig,
+    /// Where its batches are counted.
+    pub(crate) account: Account,
 }
 
 /// How items are asked for.
@@ -85,42 +93,6 @@ pub(crate) enum Fetch {
     Many,
 }
 
-/// How many bytes a batch has: what the user says of one that is made, and of any beforehand.
-pub(crate) struct Weigh<O> {
-    pub(crate) batch: Option<Arc<dyn Fn(&O) -> usize + Send + Sync>>,
-    pub(crate) max_batch: Option<u64>,
-    pub(crate) item: Option<u64>,
-}
-
-impl<O> Clone for Weigh<O> {
-    fn clone(&self) -> Self {
-        Self {
-            batch: self.batch.clone(),
-            ..*self
-        }
-    }
-}
-
-impl<O> Weigh<O> {
-    /// What a batch of so many items will take. Items are alive until the batch is made of them.
-    fn cost(&self, len: usize) -> Cost {
-        let items = self.item.unwrap_or(0).saturating_mul(len as u64);
-        match (self.max_batch, &self.batch) {
-            (Some(batch), _) => Cost::Known(items.saturating_add(batch)),
-            (None, Some(_)) => Cost::Learned { items },
-            (None, None) => Cost::Known(items),
-        }
-    }
-
-    /// What it takes once it is made.
-    fn size(&self, batch: &O) -> Option<u64> {
-        match (&self.batch, self.max_batch) {
-            (Some(weigh), _) => Some(weigh(batch) as u64),
-            (None, max_batch) => max_batch,
-        }
-    }
-}
-
 /// A plain Burn dataset and batcher.
 pub(crate) struct DatasetSource<D, I, E, O> {
     pub(crate) dataset: Arc<D>,
@@ -129,9 +101,8 @@ pub(crate) struct DatasetSource<D, I, E, O> {
     pub(crate) fetch: Fetch,
     /// What items and batches cost, whichever copy found out.
     pub(crate) costs: Arc<CostMemory>,
-    /// Where batches are counted, whichever copy makes them.
-    pub(crate) account: Account,
     pub(crate) weigh: Weigh<O>,
+    pub(crate) declared: Declared,
     pub(crate) error: PhantomData<fn() -> E>,
 }
 
@@ -148,6 +119,7 @@ where
             standing,
             seed,
             reader,
+            account,
         } = pass;
         let job = Job {
             source: Arc::clone(self),
@@ -155,7 +127,7 @@ where
             seed,
             costs: Arc::clone(&self.costs),
             uploader: None,
-            account: self.account.clone(),
+            account,
         };
         Box::new(Reader::resume(Arc::clone(pool), job, reader, standing))
     }
@@ -167,8 +139,8 @@ where
             device,
             fetch: self.fetch,
             costs: Arc::clone(&self.costs),
-            account: self.account.clone(),
             weigh: self.weigh.clone(),
+            declared: self.declared,
             error: PhantomData,
         }))
     }
@@ -190,44 +162,11 @@ where
     }
 
     fn fetch(&self, piece: &mut Vec<I>, part: &mut Part<'_>) -> Result<(), FetchError> {
-        // The first piece becomes the batch: it has room for the others.
-        let room = if part.is_first() {
-            part.batch_len()
-        } else {
-            part.len()
-        };
-        match self.fetch {
-            Fetch::Each => {
-                piece.reserve_exact(room);
-                for index in part {
-                    piece.push(self.dataset.get(index).map_err(dataset_error)?);
-                }
-            }
-            Fetch::Many => {
-                let indices = part.take_all()?;
-                let expected = indices.len();
-                let items = self.dataset.get_many(indices).map_err(dataset_error)?;
-                if items.len() != expected {
-                    return Err(FetchError::Count {
-                        expected,
-                        got: items.len(),
-                    });
-                }
-                *piece = items;
-            }
-        }
-        Ok(())
+        fetch_items(&*self.dataset, self.fetch, piece, part)
     }
 
     fn assemble(&self, pieces: Pieces<Vec<I>>) -> Result<O, BoxError> {
-        let Pieces {
-            first: mut items,
-            rest,
-        } = pieces;
-        for mut piece in rest {
-            items.append(&mut piece);
-        }
-        Ok(self.batcher.batch(items, &self.device))
+        Ok(self.batcher.batch(join_items(pieces), &self.device))
     }
 
     /// The batcher has done it already.
@@ -236,14 +175,73 @@ where
     }
 
     fn cost(&self, len: usize) -> Cost {
-        self.weigh.cost(len)
+        self.declared.cost(len, self.weigh.0.is_some())
     }
 
     fn size(&self, batch: &O) -> Option<u64> {
-        self.weigh.size(batch)
+        self.weigh.size(batch, self.declared)
     }
 }
 
-fn dataset_error<E: Error + Send + Sync + 'static>(error: E) -> FetchError {
+/// Fetches the items of one part of a batch.
+pub(crate) fn fetch_items<D, I, E>(
+    dataset: &D,
+    fetch: Fetch,
+    piece: &mut Vec<I>,
+    part: &mut Part<'_>,
+) -> Result<(), FetchError>
+where
+    D: Dataset<I, E>,
+    I: Send,
+    E: Error + Send + Sync + 'static,
+{
+    match fetch {
+        Fetch::Each => {
+            // The first piece becomes the batch: it has room for the others.
+            let room = if part.is_first() {
+                part.batch_len()
+            } else {
+                part.len()
+            };
+            piece.reserve_exact(room);
+            for index in part {
+                piece.push(dataset.get(index).map_err(dataset_error)?);
+            }
+        }
+        Fetch::Many => *piece = get_many(dataset, part)?,
+    }
+    Ok(())
+}
+
+/// Fetches the items of one part in one call.
+pub(crate) fn get_many<D, I, E>(dataset: &D, part: &mut Part<'_>) -> Result<Vec<I>, FetchError>
+where
+    D: Dataset<I, E>,
+    I: Send,
+    E: Error + Send + Sync + 'static,
+{
+    let indices = part.take_all()?;
+    let expected = indices.len();
+    let items = dataset.get_many(indices).map_err(dataset_error)?;
+    if items.len() == expected {
+        return Ok(items);
+    }
+    let got = items.len();
+    Err(FetchError::Count { expected, got })
+}
+
+/// The items of all parts, in order.
+pub(crate) fn join_items<I>(pieces: Pieces<Vec<I>>) -> Vec<I> {
+    let Pieces {
+        first: mut items,
+        rest,
+    } = pieces;
+    for mut piece in rest {
+        items.append(&mut piece);
+    }
+    items
+}
+
+pub(crate) fn dataset_error<E: Error + Send + Sync + 'static>(error: E) -> FetchError {
     FetchError::Dataset(Box::new(error))
 }

@@ -137,6 +137,7 @@ impl Loader {
     /// `items` in batches of `size` under `workers`, at most `ahead` alive, `parts` a batch.
     pub fn new(source: Numbers, workers: usize, (items, size): (usize, usize)) -> Self {
         let pool = PoolConfig {
+            name: "prefetch",
             size: workers,
             lifetime: Lifetime::Pool,
             shutdown_grace: Duration::from_secs(5),
@@ -190,6 +191,7 @@ impl Loader {
     /// Uploads by a thread of its own, at most `ahead` batches before the reader.
     pub fn uploads(mut self, ahead: usize) -> Self {
         let pool = PoolConfig {
+            name: "prefetch-upload",
             size: 1,
             worker_init: None,
             ..self.pool.config().clone()
