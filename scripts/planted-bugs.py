@@ -114,8 +114,8 @@ BUGS = [
         "others_are_served_by_who_takes_the_place_of_a_stuck_worker",
         "nobody takes the place of a worker that was given up",
         "pool.rs",
-        "            start_missing(&self.shared, &mut state);\n        }\n",
-        "        }\n",
+        "            start_missing(&self.shared, &mut state);\n        }\n        self.shared.count(&state);",
+        "        }\n        self.shared.count(&state);",
     ),
     (
         "others_are_served_by_who_takes_the_place_of_a_stuck_worker",

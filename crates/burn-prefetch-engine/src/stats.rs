@@ -95,7 +95,7 @@ pub struct WorkerStats {
 }
 
 /// An item and how long its fetch took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SlowItem {
     /// The index in the dataset.

@@ -10,7 +10,7 @@ use crate::burn::{DataLoader, DataLoaderIterator, Device};
 use crate::config_error::ConfigError;
 use crate::control::LoaderControl;
 use crate::effective::EffectiveConfig;
-use crate::explain::explain;
+use crate::explain::{Frame, explain};
 use crate::progress::{PrefetchIterator, WarmEpoch};
 use crate::settings::Settings;
 use crate::slots::StagingStats;
@@ -99,7 +99,16 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     #[must_use]
     pub fn explain(&self) -> String {
         let config = self.effective_config();
-        explain(&self.stats(), &config, self.control().window())
+        let dialled = self.account.dial.ahead().filter(|_| config.num_workers > 0);
+        let frame = Frame {
+            num_workers: self.workers.num_workers(),
+            batch_size: config.batch_size,
+            window: match dialled {
+                Some(batches) => format!("at most {batches} batches alive"),
+                None => config.window.to_string(),
+            },
+        };
+        explain(&self.stats(), &frame)
     }
 
     /// What changes the loader while its iterators run.
