@@ -1,6 +1,7 @@
 //! What a worker is doing, written by it alone and read by whoever waits for it.
 
 use crate::report::Doing;
+use crate::sync::atomic::{AtomicUsize as Counter, Ordering::SeqCst};
 use crate::sync::quiet::{
     AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
@@ -21,6 +22,8 @@ pub(crate) struct Activity {
     reported: AtomicUsize,
     /// The call that somebody has waited for in vain.
     suspected: AtomicUsize,
+    /// Odd while the worker holds readers, and another odd number each time.
+    round: Counter,
 }
 
 const IDLE: usize = 0;
@@ -70,6 +73,17 @@ impl Activity {
     pub(crate) fn uploading(&self, at: Whereabouts) {
         self.go_to(at);
         self.change(UPLOADING);
+    }
+
+    /// The worker takes readers in its hands, or has let go of them.
+    pub(crate) fn next_round(&self) {
+        self.round.fetch_add(1, SeqCst);
+    }
+
+    /// The round in which the worker holds readers, if it does.
+    pub(crate) fn holds(&self) -> Option<usize> {
+        let round = self.round.load(SeqCst);
+        (round % 2 == 1).then_some(round)
     }
 
     fn go_to(&self, at: Whereabouts) {

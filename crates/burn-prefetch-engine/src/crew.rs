@@ -87,6 +87,16 @@ impl Crew {
         busy.count()
     }
 
+    /// The workers that hold readers at the moment, and in which round.
+    pub(crate) fn holding(&self) -> Vec<(Arc<Activity>, usize)> {
+        let running = self.posts.iter().filter(|post| post.running);
+        let holding = running.filter_map(|post| {
+            let round = post.activity.holds()?;
+            Some((Arc::clone(&post.activity), round))
+        });
+        holding.collect()
+    }
+
     /// How many disowned threads have not ended yet.
     pub(crate) fn disowned(&self) -> usize {
         self.disowned

@@ -117,6 +117,8 @@ pub(crate) struct Shared {
     disowned: AtomicUsize,
     wanted: AtomicUsize,
     rest: Rest,
+    /// How many wait until workers have let go of their readers.
+    settling: AtomicUsize,
     guests: Guests,
 }
 
@@ -192,6 +194,7 @@ impl Pool {
             disowned: AtomicUsize::new(0),
             wanted: AtomicUsize::new(size),
             rest: Rest::default(),
+            settling: AtomicUsize::new(0),
             guests: Guests::default(),
         };
         Self {
@@ -365,6 +368,29 @@ impl Pool {
         self.shared.work.notify_all();
         alarm(alarmed);
         given_up
+    }
+
+    /// Waits, for at most `grace`, until no worker holds a reader any more that has left before this
+    /// call. On a worker's own thread it does not wait.
+    pub fn settle(&self, grace: Duration) {
+        if self.own_badge().is_some() {
+            return;
+        }
+        self.shared.settling.fetch_add(1, SeqCst);
+        let begun = Moment::now();
+        let mut state = self.shared.state.lock();
+        let mut holding = state.crew.holding();
+        while !holding.is_empty() && begun.elapsed() < grace {
+            let left = grace.saturating_sub(begun.elapsed());
+            let waited = self
+                .shared
+                .ended
+                .wait_timeout((&self.shared.state, state), left);
+            (state, _) = waited;
+            holding.retain(|(activity, round)| activity.holds() == Some(*round));
+        }
+        drop(state);
+        self.shared.settling.fetch_sub(1, SeqCst);
     }
 
     /// Whether no reader can be served at the moment.
@@ -546,6 +572,7 @@ impl Shared {
 
     /// Serves the first reader in line that has work; `false` when none has.
     fn serve_one(&self, me: &Me<'_>, line: &mut Vec<Arc<dyn Serve>>) -> bool {
+        me.activity.next_round();
         let stays_while = self.line_up(line);
         let hand = Hand {
             worker: Some(me.badge.number),
@@ -556,6 +583,12 @@ impl Shared {
         let served = line.iter().any(|reader| reader.serve(&hand));
         // A worker holds no reader while it sleeps; what it held last is the user's to drop.
         line.drain(..).for_each(dispose);
+        me.activity.next_round();
+        if self.settling.load(SeqCst) > 0 {
+            // Under the lock, so that it is not between their look and their sleep.
+            drop(self.state.lock());
+            self.ended.notify_all();
+        }
         served
     }
 

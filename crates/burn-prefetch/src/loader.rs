@@ -14,7 +14,7 @@ use crate::explain::{Frame, explain};
 use crate::progress::{PrefetchIterator, WarmEpoch};
 use crate::settings::Settings;
 use crate::slots::StagingStats;
-use crate::source::{Pass, PassSettings, Supply};
+use crate::source::{Pass, PassSettings, Supplied, Supply};
 use crate::state::LoaderState;
 use crate::state_error::StateError;
 use crate::workers::Workers;
@@ -31,13 +31,13 @@ use crate::workers::Workers;
 /// lets them end by themselves. An iterator that is leaked (`mem::forget`) keeps them, as does a
 /// handle of [`Workers`] that are shared.
 pub struct PrefetchDataLoader<O> {
-    supply: Arc<dyn Supply<O>>,
+    /// The next epoch, where its first batches are made before its `iter()`.
+    warm: Arc<WarmEpoch<O>>,
+    supply: Supplied<O>,
     workers: Workers,
     plan: Plan,
     settings: Arc<Settings>,
     upcoming: Mutex<Upcoming>,
-    /// The next epoch, where its first batches are made before its `iter()`.
-    warm: Arc<WarmEpoch<O>>,
     /// Where its passes stand, and those of its copies for other devices.
     shelf: Arc<Shelf>,
     /// Where the batches of the whole family are counted.
@@ -68,7 +68,7 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         let upcoming = Upcoming::start_of(settings.start_epoch);
         warn_if_nothing_is_left(&plan, &settings, upcoming.epoch);
         Self {
-            supply,
+            supply: Supplied(supply),
             workers: settings.hire(),
             shelf: Arc::new(Shelf::new(plan.clone(), settings.cut())),
             plan,
@@ -341,7 +341,7 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
 
     fn copy(&self) -> Self {
         Self {
-            supply: Arc::clone(&self.supply),
+            supply: self.supply.clone(),
             workers: self.workers.clone(),
             plan: self.plan.clone(),
             settings: Arc::clone(&self.settings),
@@ -388,7 +388,7 @@ impl<O: Send + 'static> DataLoader<O> for PrefetchDataLoader<O> {
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
         Arc::new(Self {
-            supply: self.supply.on(device.clone()),
+            supply: Supplied(self.supply.on(device.clone())),
             ..self.copy()
         })
     }

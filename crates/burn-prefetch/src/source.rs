@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use burn_prefetch_engine::{
@@ -70,6 +71,33 @@ pub(crate) trait Supply<O>: Send + Sync {
     /// How batches are staged, if they are.
     fn staging(&self) -> Option<StagingStats> {
         None
+    }
+    /// Waits until nobody uploads for readers that have left.
+    fn settle(&self) {}
+}
+
+/// A loader's hold on where its passes come from.
+pub(crate) struct Supplied<O>(pub(crate) Arc<dyn Supply<O>>);
+
+impl<O> Clone for Supplied<O> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<O> Deref for Supplied<O> {
+    type Target = dyn Supply<O>;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl<O> Drop for Supplied<O> {
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.0) == 1 {
+            self.0.settle();
+        }
     }
 }
 

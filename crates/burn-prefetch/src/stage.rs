@@ -89,6 +89,14 @@ impl Stage {
         })
     }
 
+    /// Waits until the uploader has let go of readers that have left, so that whoever drops the last of
+    /// a device's loaders finds everything given back.
+    pub(crate) fn settle(&self) {
+        if let Some(port) = &self.port {
+            port.uploader.settle(GRACE);
+        }
+    }
+
     pub(crate) fn stats(&self) -> StagingStats {
         self.slots.stats()
     }

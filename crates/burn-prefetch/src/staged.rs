@@ -104,6 +104,12 @@ impl<W: Work> Supply<W::Output> for Arc<Staged<W>> {
         let stage = self.stage.get()?;
         Some(stage.as_ref().ok()?.stats())
     }
+
+    fn settle(&self) {
+        if let Some(Ok(stage)) = self.stage.get() {
+            stage.settle();
+        }
+    }
 }
 
 impl<W: Work> Source for Staged<W> {

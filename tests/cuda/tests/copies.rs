@@ -155,8 +155,14 @@ struct PairBatcher {
 
 impl Batcher<usize, Pair> for PairBatcher {
     fn batch(&self, items: Vec<usize>, device: &Device) -> Pair {
-        let floats: Vec<f32> = items.iter().map(|item| f32::from(*item as u16)).collect();
-        let labels: Vec<i64> = items.iter().map(|item| *item as i64).collect();
+        let floats: Vec<f32> = items
+            .iter()
+            .map(|item| f32::from(u16::try_from(*item).unwrap()))
+            .collect();
+        let labels: Vec<i64> = items
+            .iter()
+            .map(|item| i64::try_from(*item).unwrap())
+            .collect();
         let labels_on = self.elsewhere.as_ref().unwrap_or(device);
         let mut floats = Tensor::<1>::from_floats(floats.as_slice(), device).reshape([-1, 1]);
         if let Some(own) = &self.own {
@@ -208,10 +214,19 @@ fn a_plain_batchers_tensors_are_moved_from_page_locked_memory() {
                 assert_eq!(pair.floats.dims(), [100, 1]);
                 let labels = pair.labels.into_data().iter::<i64>().collect::<Vec<_>>();
                 let floats = pair.floats.into_data().iter::<f32>().collect::<Vec<_>>();
-                let numbers = pair.numbers.iter().map(|number| *number as i64);
-                assert_eq!(labels, numbers.collect::<Vec<_>>());
-                let numbers = pair.numbers.iter().map(|number| *number as f32);
-                assert_eq!(floats, numbers.collect::<Vec<_>>());
+                let numbers = pair.numbers.iter();
+                let numbers = numbers.map(|number| u16::try_from(*number).unwrap());
+                let numbers = numbers.collect::<Vec<_>>();
+                assert!(
+                    labels
+                        .into_iter()
+                        .eq(numbers.iter().copied().map(i64::from))
+                );
+                assert!(
+                    floats
+                        .into_iter()
+                        .eq(numbers.iter().copied().map(f32::from))
+                );
                 seen.extend(pair.numbers);
             }
             assert_eq!(seen, (0..1000).collect::<Vec<_>>());

@@ -57,10 +57,8 @@ fn workers_epochs_and_loaders_make_no_more_streams_or_pages() {
                     builder.try_build(samples).unwrap()
                 })
                 .collect();
-            for _ in 0..epochs {
-                for loader in &made_loaders {
-                    drop(drain(loader));
-                }
+            for loader in (0..epochs).flat_map(|_| &made_loaders) {
+                drop(drain(loader));
             }
         };
         pass(1, 1, 1);

@@ -8,7 +8,7 @@ use burn::data::dataset::{Dataset, DatasetError};
 use burn::tensor::{Device, Int, Tensor};
 use burn_prefetch::{BoxError, DataLoaderBuilder, HostBatch, Layout, Row, RowBatcher};
 use burn_prefetch_cuda_tests::{
-    NOTHING, Ragged, Record, Samples, StandIn, bytes_of, device, drain, rows,
+    Arrived, NOTHING, Ragged, Record, Samples, StandIn, bytes_of, device, drain, rows,
 };
 use burn_prefetch_tests::{Numbers, eventually, guarded};
 
@@ -22,9 +22,8 @@ fn batches_are_copied_without_a_call_to_next() {
                 let builder = builder.batch_size(8).prefetch(6).device_prefetch(ahead);
                 let loader = builder.try_build(samples).unwrap();
                 let _unread = loader.iter_owned();
-                eventually("three slots a batch are copied", || {
-                    stand_in.uploads().len() == 3 * ahead
-                });
+                let copied = || stand_in.uploads().len() == 3 * ahead;
+                eventually("three slots a batch are copied", copied);
                 drop(drain(&loader));
             });
         }
@@ -118,13 +117,25 @@ fn copies_that_come_late_find_what_was_sent() {
             let loader = builder.batch_size(8).prefetch(4).device_prefetch(2);
             let loader = loader.try_build(samples).unwrap();
             let batches: Vec<_> = loader.iter_owned().map(Result::unwrap).collect();
-            let seen: Vec<_> = batches
-                .into_iter()
-                .flat_map(|batch| batch.check())
-                .collect();
+            let seen: Vec<_> = batches.into_iter().flat_map(Arrived::check).collect();
             assert_eq!(seen, (0..240).collect::<Vec<_>>());
             assert_eq!(stand_in.live().hazards, 0);
         });
+    }
+}
+
+/// Every sample has as many tokens as its number says, and nothing behind them.
+fn expect_own_tokens(tokens: Tensor<2, Int>) {
+    let [samples, width] = tokens.dims();
+    let data = tokens.into_data();
+    let tokens = data.as_slice::<i64>().unwrap();
+    assert_eq!(tokens.len(), samples * width);
+    for row in tokens.chunks(width) {
+        let own = row[0].max(0);
+        let written = row.iter().take_while(|token| **token == own).count();
+        assert_eq!(written, usize::try_from(own).unwrap());
+        let rest = &row[written..];
+        assert!(rest.iter().all(|token| *token == NOTHING), "{row:?}");
     }
 }
 
@@ -142,21 +153,7 @@ fn a_ragged_batch_sees_no_token_of_another() {
                 .try_build(Numbers(700))
                 .unwrap();
             let batches: Vec<_> = loader.iter_owned().map(Result::unwrap).collect();
-            for tokens in batches {
-                let [samples, width] = tokens.dims();
-                let data = tokens.into_data();
-                let tokens = data.as_slice::<i64>().unwrap();
-                assert_eq!(tokens.len(), samples * width);
-                for row in tokens.chunks(width) {
-                    let own = row[0].max(0);
-                    let written = row.iter().take_while(|token| **token == own).count();
-                    assert_eq!(written, usize::try_from(own).unwrap());
-                    assert!(
-                        row[written..].iter().all(|token| *token == NOTHING),
-                        "{row:?}"
-                    );
-                }
-            }
+            batches.into_iter().for_each(expect_own_tokens);
         });
     }
 }
