@@ -139,9 +139,23 @@ impl<P> Assembly<P> {
         })
     }
 
-    /// The pieces that are here, to be dropped.
-    pub(crate) fn abandon(self) -> impl Iterator<Item = P> + use<P> {
-        self.pieces.into_iter().flatten()
+    /// Nobody wants the batch any more: gives the pieces that are here, to be dropped. Those that are
+    /// out are [forgotten](Self::forget) one by one.
+    pub(crate) fn abandon(&mut self) -> impl Iterator<Item = P> + use<P> {
+        self.next = self.pieces.len();
+        let here: Vec<_> = self.pieces.iter_mut().filter_map(Option::take).collect();
+        here.into_iter()
+    }
+
+    /// A part of an abandoned batch is back; `true` when it was the last one out.
+    pub(crate) fn forget(&mut self) -> bool {
+        self.out -= 1;
+        self.out == 0
+    }
+
+    /// Whether no part is out.
+    pub(crate) fn is_home(&self) -> bool {
+        self.out == 0
     }
 
     fn cut(&self, part: usize) -> Range<usize> {

@@ -18,7 +18,7 @@ impl<B> Dock<B> {
     pub(crate) fn new(ahead: usize, delivery: Delivery) -> Self {
         Self {
             ahead,
-            window: Window::new(ahead, None),
+            window: Window::new(ahead),
             waiting: Ring::new(delivery),
         }
     }
@@ -30,7 +30,7 @@ impl<B> Dock<B> {
 
     /// Counts what the pass before has not returned yet.
     pub(crate) fn set_before(&mut self, batches: usize) {
-        self.window.set_before(batches, 0);
+        self.window.set_before(batches);
     }
 
     /// Takes in an assembled batch at its turn; each once.
@@ -44,13 +44,13 @@ impl<B> Dock<B> {
         if !self.is_ready(returned, asking) {
             return None;
         }
-        self.window.issue(0);
+        self.window.issue();
         self.waiting.pop()
     }
 
     /// Whether there is a batch for [`take`](Self::take).
     pub(crate) fn is_ready(&mut self, returned: usize, asking: bool) -> bool {
-        self.waiting.is_ready() && self.window.has_room(returned, asking, 0)
+        self.waiting.is_ready() && self.window.room(returned, asking).is_some()
     }
 
     /// Empties the dock and gives what was in it.

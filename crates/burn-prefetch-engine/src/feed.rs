@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::assembly::{Finished, Pieces};
-use crate::desk::{Before, Claim, Counted, Desk, PassConfig, Returned, Took};
+use crate::desk::{Before, Claim, Counted, Desk, PassConfig, Returned, Took, Which};
 use crate::job::Job;
 use crate::plan::EpochPlan;
 use crate::pool::{Hand, Serve};
 use crate::source::{Outcome, Source};
+use crate::stats::Work;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use crate::sync::{Condvar, Moment, Mutex, MutexGuard, came_true_soon};
+use crate::ticket::{Ticket, Tickets};
 use crate::unwind::dispose;
 
 /// What the reader and the workers of one pass share.
@@ -38,9 +40,9 @@ pub(crate) struct Feed<S: Source> {
 }
 
 impl<S: Source> Feed<S> {
-    pub(crate) fn new(job: Job<S>, workers: usize, config: PassConfig) -> Self {
+    pub(crate) fn new(job: Job<S>, by: (usize, Tickets), config: PassConfig) -> Self {
         let turns = config.begins.turn(job.plan.num_batches());
-        let desk = Desk::new(&job, workers, config);
+        let desk = Desk::new(&job, by, config);
         Self::with(desk, job, turns)
     }
 
@@ -132,7 +134,7 @@ impl<S: Source> Feed<S> {
         self.waiting_since.store(tick, SeqCst);
         let mut desk = self.desk.lock();
         let mut in_time = true;
-        let has_own = uploads_itself && desk.may_upload(&self.job.source, &self.returned);
+        let has_own = uploads_itself && desk.may_upload(&self.returned);
         if !desk.is_ready() && !has_own && !come() {
             desk.park(uploads_itself);
         }
@@ -162,6 +164,7 @@ impl<S: Source> Feed<S> {
         left.pieces.into_iter().for_each(dispose);
         left.assembled.into_iter().for_each(dispose);
         left.finished.into_iter().for_each(dispose);
+        drop(left.tickets);
     }
 
     fn claim(&self, desk: &mut Desk<S>) -> Option<Claim<S::Piece>> {
@@ -184,51 +187,56 @@ impl<S: Source> Feed<S> {
     fn carry(&self, claim: Claim<S::Piece>, hand: &Hand<'_>) -> Option<Claim<S::Piece>> {
         let Claim {
             number,
-            part,
+            which,
             mut piece,
             within,
             measured,
+            slow_items,
             ..
         } = claim;
         self.job.prepare(number, hand);
-        let begun = measured.then(Moment::now);
-        let failure = self.job.fetch((number, &within), &mut piece, hand);
+        let begun = measured.map(|_| Moment::now());
+        let slow = slow_items && measured.is_some();
+        let failure = self.job.fetch((number, &within, slow), &mut piece, hand);
         let fetch = begun.map(|begun| (within.len(), begun.elapsed()));
         let took = Took {
             fetch,
             assembly: None,
         };
 
-        let Some(part) = part else {
-            let pieces = Pieces::whole(piece);
-            let failure = failure.map(|failure| failure.error);
-            let finished = Finished {
-                number,
-                pieces,
-                failure,
-            };
-            return self.complete(finished, (took, measured), hand);
+        let part = match which {
+            Which::Nth(part) => part,
+            Which::Whole(ticket) => {
+                let finished = Finished {
+                    number,
+                    pieces: Pieces::whole(piece),
+                    failure: failure.map(|failure| failure.error),
+                };
+                return self.complete((finished, ticket), (took, measured), hand);
+            }
         };
+        self.count(&took, measured, hand);
         hand.outside();
         let mut desk = self.desk.lock();
         match desk.give_back((number, part, piece), failure, &took) {
             Returned::Waiting => self.claim_more(&mut desk, hand),
-            Returned::Unwanted(piece) => {
+            Returned::Unwanted(piece, ticket) => {
                 drop(desk);
                 self.job.dispose(number, [piece], hand);
+                drop(ticket);
                 None
             }
-            Returned::Complete(finished) => {
+            Returned::Complete(finished, ticket) => {
                 drop(desk);
-                self.complete(finished, (Took::default(), measured), hand)
+                self.complete((finished, ticket), (Took::default(), measured), hand)
             }
         }
     }
 
     fn complete(
         &self,
-        finished: Finished<S::Piece>,
-        (mut took, measured): (Took, bool),
+        (finished, ticket): (Finished<S::Piece>, Ticket),
+        (mut took, measured): (Took, Option<u32>),
         hand: &Hand<'_>,
     ) -> Option<Claim<S::Piece>> {
         let number = finished.number;
@@ -236,10 +244,11 @@ impl<S: Source> Feed<S> {
             self.job.dispose(number, finished.pieces, hand);
             return None;
         }
-        let begun = measured.then(Moment::now);
-        let assembled = self.job.assemble(finished, hand);
+        let begun = measured.map(|_| Moment::now());
+        let assembled = self.job.assemble((finished, ticket), hand);
         if let Some(uploader) = &self.job.uploader {
             took.assembly = begun.filter(|_| assembled.is_ok()).map(Moment::elapsed);
+            self.count(&took, measured, hand);
             hand.outside();
             let mut desk = self.desk.lock();
             let (unwanted, wake) = desk.dock(number, assembled, &took);
@@ -256,6 +265,7 @@ impl<S: Source> Feed<S> {
         }
         let outcome = self.job.upload(number, assembled, hand);
         took.assembly = begun.filter(|_| outcome.is_ok()).map(Moment::elapsed);
+        self.count(&took, measured, hand);
         hand.outside();
         let (mut desk, put) = self.put(number, outcome, &took);
         let next = self.claim_more(&mut desk, hand);
@@ -269,7 +279,7 @@ impl<S: Source> Feed<S> {
     pub(crate) fn upload(&self, hand: &Hand<'_>) -> bool {
         let mut desk = self.desk.lock();
         let mut served = false;
-        while let Some((number, assembled)) = desk.claim_upload(&self.job.source, &self.returned) {
+        while let Some((number, assembled)) = desk.claim_upload(&self.returned) {
             drop(desk);
             served = true;
             let outcome = self.job.upload(number, assembled, hand);
@@ -312,6 +322,16 @@ impl<S: Source> Feed<S> {
         if put.unwanted.is_some() {
             self.job.dispose(put.number, put.unwanted, hand);
         }
+    }
+
+    fn count(&self, took: &Took, measured: Option<u32>, hand: &Hand<'_>) {
+        let Some(batches) = measured else { return };
+        let work = Work {
+            fetch: took.fetch.map(|(_, took)| took).unwrap_or_default(),
+            assemble: took.assembly.unwrap_or_default(),
+        };
+        let tally = &self.job.account.tally;
+        tally.worked(hand.worker, work, batches);
     }
 
     fn serve_while_there_is_work(&self, hand: &Hand<'_>) -> bool {

@@ -7,10 +7,12 @@ use std::time::Duration;
 use crossbeam_utils::CachePadded;
 
 use crate::activity::Activity;
+use crate::budget::Bell;
 use crate::crew::{Badge, Crew, Sight};
 use crate::error::{LoadError, Place, SharedError, Stage};
 use crate::init::{Guests, WorkerInit};
 use crate::line::Line;
+use crate::rest::Rest;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use crate::sync::{Condvar, Moment, Mutex, MutexGuard, spawn, thread_local};
 use crate::unwind::dispose;
@@ -113,6 +115,8 @@ pub(crate) struct Shared {
     ticks: AtomicUsize,
     live: AtomicUsize,
     disowned: AtomicUsize,
+    wanted: AtomicUsize,
+    rest: Rest,
     /// How many wait until workers have let go of their readers.
     settling: AtomicUsize,
     guests: Guests,
@@ -168,6 +172,7 @@ impl Pool {
     /// A pool without threads yet.
     #[must_use]
     pub fn new(config: PoolConfig) -> Self {
+        let size = config.size;
         let state = State {
             line: Line::new(),
             sleepers: 0,
@@ -187,6 +192,8 @@ impl Pool {
             ticks: AtomicUsize::new(1),
             live: AtomicUsize::new(0),
             disowned: AtomicUsize::new(0),
+            wanted: AtomicUsize::new(size),
+            rest: Rest::default(),
             settling: AtomicUsize::new(0),
             guests: Guests::default(),
         };
@@ -204,7 +211,33 @@ impl Pool {
     /// How many workers there may be.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.shared.config.size
+        self.shared.wanted.load(SeqCst)
+    }
+
+    /// Changes how many workers there may be, while they work: others come, or those with the highest
+    /// numbers leave after the part they are in. A pool of none stays one, and another never becomes
+    /// one. Passes that run go on with what they have learned of their workers.
+    pub fn resize(&self, workers: usize) {
+        if self.size() == 0 {
+            return;
+        }
+        let workers = workers.max(1);
+        let mut state = self.shared.state.lock();
+        self.shared.wanted.store(workers, SeqCst);
+        state.crew.resize(workers);
+        if state.line.len() > 0 && !self.shared.is_over(&state) {
+            start_missing(&self.shared, &mut state);
+        }
+        self.shared.version.fetch_add(1, SeqCst);
+        drop(state);
+        // Who is not wanted any more may be asleep.
+        self.shared.work.notify_all();
+    }
+
+    /// How long each worker has slept, by number, since there was nothing to do.
+    #[must_use]
+    pub fn idle(&self) -> Vec<Duration> {
+        self.shared.rest.all()
     }
 
     /// How many workers there are at the moment.
@@ -258,6 +291,11 @@ impl Pool {
     /// Wakes one worker if one sleeps.
     pub(crate) fn wake_one(&self) {
         self.shared.wake_one();
+    }
+
+    /// What does the same, for whoever does not know the pool.
+    pub(crate) fn bell(&self) -> Arc<dyn Bell> {
+        Arc::<Shared>::clone(&self.shared)
     }
 
     /// Changes with who is a worker and who is served.
@@ -423,6 +461,12 @@ impl Drop for Pool {
     }
 }
 
+impl Bell for Shared {
+    fn ring(&self) {
+        self.wake_one();
+    }
+}
+
 impl Shared {
     /// Tells pools apart.
     fn id(&self) -> usize {
@@ -465,7 +509,7 @@ impl Shared {
     /// Sleeps until there may be work.
     fn sleep(&self, badge: Badge) {
         let mut state = self.state.lock();
-        while state.tokens == 0 && state.crew.has(badge) && !self.is_over(&state) {
+        while state.tokens == 0 && state.crew.wants(badge) && !self.is_over(&state) {
             state = self.work.wait(state);
         }
         if state.tokens > 0 {
@@ -571,7 +615,7 @@ impl Shared {
     /// Whether the thread's time is over; if so it is counted out in the same breath.
     fn leaves(&self, badge: Badge) -> bool {
         let state = self.state.lock();
-        if state.crew.has(badge) && !self.is_over(&state) {
+        if state.crew.wants(badge) && !self.is_over(&state) {
             return false;
         }
         self.end(state, badge);
@@ -587,10 +631,8 @@ impl Shared {
         self.count(&state);
         drop(state);
         self.ended.notify_all();
-        if came_back {
-            // The pool may serve again.
-            self.wake_one();
-        }
+        // The pool may serve again; or who leaves was woken for work that is another's now.
+        self.wake_one();
     }
 }
 
@@ -652,7 +694,9 @@ fn run(shared: &Arc<Shared>, me: &Me<'_>) {
         if shared.serve_one(me, &mut line) {
             shared.recant();
         } else {
+            shared.rest.begin(me.badge.number);
             shared.sleep(me.badge);
+            shared.rest.end(me.badge.number);
         }
     }
 }

@@ -10,14 +10,19 @@ use crate::job::Job;
 use crate::plan::EpochPlan;
 use crate::pool::{Pool, Registration, Serve, current_worker};
 use crate::ring::Delivery;
-use crate::source::{Outcome, Source};
+use crate::source::{Made, Outcome, Source};
 use crate::standing::Standing;
+use crate::sync::Moment;
+use crate::ticket::Tickets;
 use crate::unwind::{dispose, guard};
 use crate::uploads::Uploads;
 use crate::watch::{Patience, Pools, Watch};
 
 /// With so many batches at hand, and cheap ones, workers are woken for several places at once.
 const MANY: usize = 16;
+
+/// While batches are at hand the tuner is asked after so many.
+const SELDOM: usize = 16;
 
 /// How a pass runs.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +101,8 @@ impl<S: Source> Reader<S> {
             begins: standing.clone(),
         };
         let items_returned = items_of(&standing, &job.plan);
-        let feed = Feed::new(job, pool.size(), pass);
+        let tickets = Tickets::new(&job.account, (pool.size(), &pool.bell()));
+        let feed = Feed::new(job, (pool.size(), tickets), pass);
         let mut reader = Self::of(feed, pool, config);
         (reader.standing, reader.items_returned) = (standing, items_returned);
         reader
@@ -104,6 +110,7 @@ impl<S: Source> Reader<S> {
 
     fn of(feed: Feed<S>, pool: Arc<Pool>, config: ReaderConfig) -> Self {
         let feed = Arc::new(feed);
+        feed.job().account.tally.pass();
         let over = feed.turns() == 0;
         let works = !over && pool.size() > 0;
         let registration = works.then(|| pool.register(Arc::<Feed<S>>::clone(&feed)));
@@ -198,6 +205,19 @@ impl<S: Source> Reader<S> {
 
     /// Waits, or works, until a batch is at hand; an error is no batch's own.
     fn fetch(&mut self) -> Result<(), LoadError> {
+        let mut begun = None;
+        let outcome = self.fetch_since(&mut begun);
+        let tally = &self.feed.job().account.tally;
+        match begun.map(Moment::elapsed) {
+            Some(waited) => tally.waited(waited),
+            None if outcome.is_ok() => tally.found(),
+            None => {}
+        }
+        outcome
+    }
+
+    /// Notes since when it waits, or works, if it has to.
+    fn fetch_since(&mut self, begun: &mut Option<Moment>) -> Result<(), LoadError> {
         loop {
             let version = self.version();
             if let Some(trouble) = self.trouble() {
@@ -208,6 +228,7 @@ impl<S: Source> Reader<S> {
                 self.wait_no_more();
                 return Ok(());
             }
+            begun.get_or_insert_with(Moment::now);
             if self.watch.is_over() {
                 return Err(self.give_up());
             }
@@ -342,6 +363,16 @@ impl<S: Source> Reader<S> {
         }
     }
 
+    /// Has the tuner look, if there is one, and not for each batch of many.
+    fn tune(&self) {
+        let account = &self.feed.job().account;
+        if let Some(tuning) = &account.tuning
+            && (self.at_hand.is_empty() || self.turn.is_multiple_of(SELDOM))
+        {
+            tuning.look(|| account.totals(), (&account.dial, &self.pool));
+        }
+    }
+
     /// Begins the next epoch, if it is to be warm and this one has nothing left to start.
     fn warm_next(&mut self) {
         let wanted = self.config.warm_next && self.registration.is_some();
@@ -370,11 +401,12 @@ impl<S: Source> Reader<S> {
             pool.unregister(&registration);
         }
         let at_hand = self.at_hand.drain(..);
-        at_hand.for_each(|(_, outcome)| dispose(outcome));
+        at_hand.for_each(|(_, made)| dispose(made));
     }
 
     /// Ends the pass with its last item.
     fn fail(&mut self, error: LoadError) -> LoadError {
+        self.feed.job().account.tally.failed();
         self.end();
         self.next = None;
         error
@@ -389,10 +421,14 @@ impl<S: Source> Iterator for Reader<S> {
             return None;
         }
         let at_hand = !self.at_hand.is_empty() && !self.is_troubled();
-        if !at_hand && let Err(error) = self.fetch() {
+        if at_hand {
+            self.feed.job().account.tally.found();
+        } else if let Err(error) = self.fetch() {
             return Some(Err(self.fail(error)));
         }
-        let (number, outcome) = self.at_hand.pop_front()?;
+        let (number, Made { outcome, ticket }) = self.at_hand.pop_front()?;
+        // Before the place is free: who takes that finds the bytes free too.
+        drop(ticket);
         let batch = match outcome {
             Ok(batch) => batch,
             Err(error) => return Some(Err(self.fail(error))),
@@ -403,6 +439,7 @@ impl<S: Source> Iterator for Reader<S> {
         self.padding = self.feed.plan().padding(number);
         self.feed.returned_one(self.turn);
         self.wake_uploader();
+        self.tune();
         self.warm_next();
         let is_last = self.turn == self.feed.turns();
         if !is_last || self.next.is_some() {

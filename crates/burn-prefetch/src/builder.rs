@@ -6,18 +6,21 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use burn_prefetch_engine::{BoxError, IntoOrder, IntoPlan, WorkerInit};
+use burn_prefetch_engine::{BoxError, Decision, IntoOrder, IntoPlan, WorkerInit};
 
+use crate::auto::{Amount, first_workers};
 use crate::burn::{Batcher, DataLoader, Dataset, Device};
 use crate::chosen::Chosen;
 use crate::config_error::ConfigError;
 use crate::host_batcher::{FetchInto, HostBatcher, RowBatcher, Rowwise};
 use crate::loader::PrefetchDataLoader;
 use crate::maker::{Make, MovedBatcher, PlainBatcher, StagedBatcher, Stages};
+use crate::memory::MemoryLimit;
 use crate::settings::{BATCH_SAMPLER, Settings, StallWarning};
 use crate::source::Supply;
 use crate::staged_batch::StagedBatch;
 use crate::state::LoaderState;
+use crate::weigh::Weigh;
 use crate::workers::Workers;
 
 /// Builds data loaders: Burn's builder under the same names, and what it lacks.
@@ -66,7 +69,7 @@ impl<I, O> DataLoaderBuilder<I, O, PlainBatcher<I, O>> {
         B: Batcher<I, O> + 'static,
     {
         Self {
-            maker: PlainBatcher(Arc::new(batcher)),
+            maker: PlainBatcher(Arc::new(batcher), Weigh(None)),
             chosen: Chosen::default(),
             state: None,
             settings: Settings::default(),
@@ -88,6 +91,7 @@ impl<I, O> DataLoaderBuilder<I, O, PlainBatcher<I, O>> {
     {
         let mut settings = self.settings;
         settings.staging.pin_memory = Some(pin);
+        settings.measured = true;
         DataLoaderBuilder {
             maker: MovedBatcher(self.maker.0),
             chosen: self.chosen,
@@ -95,6 +99,19 @@ impl<I, O> DataLoaderBuilder<I, O, PlainBatcher<I, O>> {
             settings,
             items: PhantomData,
         }
+    }
+}
+
+impl<I, O> DataLoaderBuilder<I, O, PlainBatcher<I, O>> {
+    /// Measures every batch that is made, for [`memory_budget`](Self::memory_budget) and
+    /// [`stats`](PrefetchDataLoader::stats): for tensors there is
+    /// [`ByteCount`](crate::ByteCount).
+    ///
+    /// Runs where the batcher does; a panic is an error of the batch.
+    #[must_use]
+    pub fn batch_bytes(mut self, measure: impl Fn(&O) -> usize + Send + Sync + 'static) -> Self {
+        self.maker.1 = Weigh::new(measure);
+        self.with(|settings| settings.measured = true)
     }
 }
 
@@ -115,7 +132,10 @@ where
             maker,
             chosen: Chosen::default(),
             state: None,
-            settings: Settings::default(),
+            settings: Settings {
+                measured: true,
+                ..Settings::default()
+            },
             items: PhantomData,
         }
     }
@@ -203,11 +223,79 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
         self.with(|settings| settings.seed = Some(seed))
     }
 
+    /// Bytes that batches alive may have together, those of all iterators and copies of this loader
+    /// (default: no bound but the number of batches): so many, a
+    /// [`Fraction`](crate::Fraction) of what the process may use, or a
+    /// [`MemoryBudget`](crate::MemoryBudget) that several loaders share.
+    ///
+    /// An iterator's oldest batch is always allowed, so that nothing can wait for ever; the bound is the
+    /// budget and one batch for each iterator beyond the first. It is exact where
+    /// [`max_batch_bytes`](Self::max_batch_bytes) is given and for batches that all have one size.
+    /// Where sizes are learned ([`batch_bytes`](Self::batch_bytes), and batches that go through host
+    /// memory), each batch counts as the largest of the last 64 until it is made: one that turns out
+    /// larger is counted at once, nothing is begun until that is paid back, and
+    /// [`stats`](PrefetchDataLoader::stats) says by how much. The first one is made alone.
+    ///
+    /// Counted are batches from their first fetch to the `next()` that returns them, and with
+    /// [`item_bytes`](Self::item_bytes) the items of those in the making. Not counted are items
+    /// without it, what your code allocates besides, batches that you keep, the allocator's own, and
+    /// what the device holds of a batch that has been uploaded.
+    #[must_use]
+    pub fn memory_budget(self, budget: impl Into<MemoryLimit>) -> Self {
+        self.with(|settings| settings.budget = Some(budget.into()))
+    }
+
+    /// No batch has more bytes than this, so that [`memory_budget`](Self::memory_budget) is exact from
+    /// the first one on. One that has more is counted with what it has and reported.
+    #[must_use]
+    pub fn max_batch_bytes(self, bytes: u64) -> Self {
+        self.with(|settings| settings.declared.max_batch = Some(bytes))
+    }
+
+    /// No item has more bytes than this: they count, too, until the batch is made of them.
+    #[must_use]
+    pub fn item_bytes(self, bytes: u64) -> Self {
+        self.with(|settings| settings.declared.item = Some(bytes))
+    }
+
+    /// Finds the number of workers and how many batches are alive by itself, and goes on doing so:
+    /// [`num_workers`](Self::num_workers) and [`prefetch`](Self::prefetch) with
+    /// [`Auto`](crate::Auto).
+    #[must_use]
+    pub fn auto(self) -> Self {
+        self.num_workers(crate::Auto).prefetch(crate::Auto)
+    }
+
+    /// The share of the cores that automatic workers may be busy with, at most 1 (default 0.4): no
+    /// more are hired beyond it.
+    #[must_use]
+    pub fn cpu_share(self, share: f64) -> Self {
+        self.with(|settings| settings.auto.cpu_share = Some(share))
+    }
+
+    /// Takes the decisions of an earlier run again, each after as many batches as then, instead of
+    /// new ones: what [`decisions`](crate::LoaderControl::decisions) gave.
+    #[must_use]
+    pub fn replay(self, decisions: impl Into<Vec<Decision>>) -> Self {
+        self.with(|settings| settings.auto.replay = Some(decisions.into()))
+    }
+
     /// Threads that make batches, at most 1,024; 0 (default) makes them on the thread that calls
     /// `next()`. Where the system refuses to start as many, a warning is logged and fewer do the work.
+    ///
+    /// With [`Auto`](crate::Auto) there are 2 at first, if there is a core left for training, and while
+    /// `next()` waits for them one more after the other, as long as that makes batches come faster:
+    /// at most as many as there are cores but one, and not beyond [`cpu_share`](Self::cpu_share).
     #[must_use]
-    pub fn num_workers(self, num_workers: usize) -> Self {
-        self.with(|settings| settings.crew.num_workers = Some(num_workers))
+    pub fn num_workers(self, num_workers: impl Into<Amount>) -> Self {
+        let num_workers = num_workers.into();
+        self.with(|settings| {
+            settings.auto.workers = num_workers == Amount::Auto;
+            settings.crew.num_workers = Some(match num_workers {
+                Amount::Given(workers) => workers,
+                Amount::Auto => first_workers(),
+            });
+        })
     }
 
     /// The device that the batcher is given (default: Burn's default device).
@@ -232,9 +320,21 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     /// With 0 a batch is started when `next()` asks for it. By default the loader learns how many
     /// keep n workers busy: `⌈n/p⌉ + 1 + ⌈n·a/(a+f)⌉`, p being the parts of a batch, a the time
     /// its assembly takes and f its fetch; at most 2n.
+    ///
+    /// With [`Auto`](crate::Auto) that is the start: the window is doubled when `next()` found nothing
+    /// although all of it had been ready before, and made smaller again when nobody waited for a
+    /// while; at most 64 batches, and never beyond [`memory_budget`](Self::memory_budget). Beside
+    /// [`prefetch_factor`](Self::prefetch_factor) that one holds.
     #[must_use]
-    pub fn prefetch(self, batches: usize) -> Self {
-        self.with(|settings| settings.prefetch = Some(batches))
+    pub fn prefetch(self, batches: impl Into<Amount>) -> Self {
+        let batches = batches.into();
+        self.with(|settings| {
+            settings.auto.window = batches == Amount::Auto;
+            settings.prefetch = match batches {
+                Amount::Given(batches) => Some(batches),
+                Amount::Auto => None,
+            };
+        })
     }
 
     /// Whether workers live as long as the loader (default), or end with the last iterator.
@@ -486,8 +586,9 @@ fn finish<O: Send + 'static>(
     let plan = chosen.plan(len, (batch_size, settings.remainder()))?;
     settings.order = plan.identity().name;
     plan.check(settings.start_epoch)?;
+    let account = settings.account()?;
     let supply = supply(&settings);
-    let loader = PrefetchDataLoader::new(supply, plan, settings);
+    let loader = PrefetchDataLoader::new(supply, plan, (settings, account));
     if let Some(state) = state {
         loader.restore(&state)?;
     }

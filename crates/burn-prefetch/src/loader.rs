@@ -3,12 +3,14 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use burn_prefetch_engine::{Plan, Pool, ReaderConfig, Standing};
+use burn_prefetch_engine::{Account, Plan, Pool, ReaderConfig, Standing, Stats};
 
 use crate::bookmark::{Bookmark, Shelf};
 use crate::burn::{DataLoader, DataLoaderIterator, Device};
 use crate::config_error::ConfigError;
+use crate::control::LoaderControl;
 use crate::effective::EffectiveConfig;
+use crate::explain::{Frame, explain};
 use crate::progress::{PrefetchIterator, WarmEpoch};
 use crate::settings::Settings;
 use crate::slots::StagingStats;
@@ -38,6 +40,8 @@ pub struct PrefetchDataLoader<O> {
     upcoming: Mutex<Upcoming>,
     /// Where its passes stand, and those of its copies for other devices.
     shelf: Arc<Shelf>,
+    /// Where the batches of the whole family are counted.
+    account: Account,
 }
 
 /// What the next `iter()` will be.
@@ -56,7 +60,11 @@ impl Upcoming {
 }
 
 impl<O: Send + 'static> PrefetchDataLoader<O> {
-    pub(crate) fn new(supply: Arc<dyn Supply<O>>, plan: Plan, settings: Settings) -> Self {
+    pub(crate) fn new(
+        supply: Arc<dyn Supply<O>>,
+        plan: Plan,
+        (settings, account): (Settings, Account),
+    ) -> Self {
         let upcoming = Upcoming::start_of(settings.start_epoch);
         warn_if_nothing_is_left(&plan, &settings, upcoming.epoch);
         Self {
@@ -67,7 +75,46 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
             settings: Arc::new(settings),
             upcoming: Mutex::new(upcoming),
             warm: Arc::default(),
+            account,
         }
+    }
+
+    /// How the loader is doing: what was counted and measured since it was built, by all of its
+    /// iterators and copies together. Costs microseconds.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let mut stats = self.account.stats();
+        let idle = self.workers.0.idle();
+        if stats.workers.len() < idle.len() {
+            stats.workers.resize_with(idle.len(), Default::default);
+        }
+        for (worker, idle) in stats.workers.iter_mut().zip(idle) {
+            worker.idle = idle;
+        }
+        stats
+    }
+
+    /// What is bounded by what, what waits for what, and the one setting to change next: a short
+    /// text.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        let config = self.effective_config();
+        let dialled = self.account.dial.ahead().filter(|_| config.num_workers > 0);
+        let frame = Frame {
+            num_workers: self.workers.num_workers(),
+            batch_size: config.batch_size,
+            window: match dialled {
+                Some(batches) => format!("at most {batches} batches alive"),
+                None => config.window.to_string(),
+            },
+        };
+        explain(&self.stats(), &frame)
+    }
+
+    /// What changes the loader while its iterators run.
+    #[must_use]
+    pub fn control(&self) -> LoaderControl {
+        LoaderControl::new(self.account.clone(), self.workers.clone())
     }
 
     /// The threads that make its batches, to be shared with other loaders or counted.
@@ -223,6 +270,7 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
             standing,
             seed: self.settings.seed(),
             reader: self.settings.reader(),
+            account: self.account.clone(),
         }
     }
 
@@ -316,6 +364,7 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
             upcoming: Mutex::new(self.upcoming().clone()),
             warm: Arc::default(),
             shelf: Arc::clone(&self.shelf),
+            account: self.account.clone(),
         }
     }
 }

@@ -14,9 +14,10 @@ use crate::settings::Settings;
 use crate::source::{DatasetSource, Fetch, Supply};
 use crate::staged::{Staged, Work};
 use crate::staged_batch::StagedBatch;
+use crate::weigh::Weigh;
 
 /// A plain `Batcher`: it assembles and uploads in one go.
-pub struct PlainBatcher<I, O>(pub(crate) Arc<dyn Batcher<I, O>>);
+pub struct PlainBatcher<I, O>(pub(crate) Arc<dyn Batcher<I, O>>, pub(crate) Weigh<O>);
 
 /// A plain `Batcher` that is given the host device, and whose batches are moved from there.
 pub struct MovedBatcher<I, O>(pub(crate) Arc<dyn Batcher<I, O>>);
@@ -70,6 +71,8 @@ impl<I: Send + 'static, O: Send + 'static> Make<I, O> for PlainBatcher<I, O> {
             device: device(settings),
             fetch: fetch(settings),
             costs: Arc::default(),
+            weigh: self.1,
+            declared: settings.declared,
             error: PhantomData,
         }))
     }
@@ -167,7 +170,8 @@ impl<B> StagedBatcher<B, Rowwise> {
 
 fn staged<W: Work>(work: W, settings: &Settings) -> Arc<dyn Supply<W::Output>> {
     let stage = settings.stage();
-    Arc::new(Arc::new(Staged::new(work, device(settings), stage)))
+    let how = (stage, settings.declared);
+    Arc::new(Arc::new(Staged::new(work, device(settings), how)))
 }
 
 fn device(settings: &Settings) -> Device {

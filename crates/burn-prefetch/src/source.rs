@@ -6,12 +6,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use burn_prefetch_engine::{
-    BoxError, CostMemory, EpochPlan, FetchError, Job, LoadError, Part, Pieces, Pool, Reader,
-    ReaderConfig, Source, Standing,
+    Account, BoxError, Cost, CostMemory, EpochPlan, FetchError, Job, LoadError, Part, Pieces, Pool,
+    Reader, ReaderConfig, Source, Standing,
 };
 
 use crate::burn::{Batcher, Dataset, Device};
 use crate::slots::StagingStats;
+use crate::weigh::{Declared, Weigh};
 
 /// One pass, whatever its dataset and items are.
 pub(crate) trait Pass<O>: Iterator<Item = Result<O, LoadError>> + Send {
@@ -107,6 +108,8 @@ pub(crate) struct PassSettings {
     pub(crate) standing: Standing,
     pub(crate) seed: u64,
     pub(crate) reader: ReaderConfig,
+    /// Where its batches are counted.
+    pub(crate) account: Account,
 }
 
 /// How items are asked for.
@@ -126,6 +129,8 @@ pub(crate) struct DatasetSource<D, I, E, O> {
     pub(crate) fetch: Fetch,
     /// What items and batches cost, whichever copy found out.
     pub(crate) costs: Arc<CostMemory>,
+    pub(crate) weigh: Weigh<O>,
+    pub(crate) declared: Declared,
     pub(crate) error: PhantomData<fn() -> E>,
 }
 
@@ -142,6 +147,7 @@ where
             standing,
             seed,
             reader,
+            account,
         } = pass;
         let job = Job {
             source: Arc::clone(self),
@@ -149,6 +155,7 @@ where
             seed,
             costs: Arc::clone(&self.costs),
             uploader: None,
+            account,
         };
         Box::new(Reader::resume(Arc::clone(pool), job, reader, standing))
     }
@@ -160,6 +167,8 @@ where
             device,
             fetch: self.fetch,
             costs: Arc::clone(&self.costs),
+            weigh: self.weigh.clone(),
+            declared: self.declared,
             error: PhantomData,
         }))
     }
@@ -191,6 +200,14 @@ where
     /// The batcher has done it already.
     fn upload(&self, batch: O) -> Result<O, BoxError> {
         Ok(batch)
+    }
+
+    fn cost(&self, len: usize) -> Cost {
+        self.declared.cost(len, self.weigh.0.is_some())
+    }
+
+    fn size(&self, batch: &O) -> Option<u64> {
+        self.weigh.size(batch, self.declared)
     }
 }
 

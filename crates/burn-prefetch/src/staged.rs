@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use burn_prefetch_engine::{
-    BoxError, CostMemory, FetchError, Job, Part, Pieces, Pool, Reader, Source,
+    BoxError, Cost, CostMemory, FetchError, Job, Part, Pieces, Pool, Reader, Source,
 };
 
 use crate::burn::Device;
@@ -11,6 +11,7 @@ use crate::config_error::ConfigError;
 use crate::slots::StagingStats;
 use crate::source::{Pass, PassSettings, Supply};
 use crate::stage::{Stage, StageSettings};
+use crate::weigh::Declared;
 
 /// What is done for one batch on its way through host memory.
 pub(crate) trait Work: Send + Sync + 'static {
@@ -37,17 +38,23 @@ pub(crate) struct Staged<W> {
     work: Arc<W>,
     device: Device,
     settings: StageSettings,
+    declared: Declared,
     costs: Arc<CostMemory>,
     /// Opened by the first pass: the device a loader is built for need not be the one it is used for.
     stage: OnceLock<Result<Stage, ConfigError>>,
 }
 
 impl<W: Work> Staged<W> {
-    pub(crate) fn new(work: W, device: Device, settings: StageSettings) -> Self {
+    pub(crate) fn new(
+        work: W,
+        device: Device,
+        (settings, declared): (StageSettings, Declared),
+    ) -> Self {
         Self {
             work: Arc::new(work),
             device,
             settings,
+            declared,
             costs: Arc::default(),
             stage: OnceLock::new(),
         }
@@ -67,6 +74,7 @@ impl<W: Work> Supply<W::Output> for Arc<Staged<W>> {
             standing,
             seed,
             reader,
+            account,
         } = pass;
         // Where there is no way to the device the first fetch says so.
         let uploader = self.stage().ok().and_then(Stage::uploader);
@@ -76,6 +84,7 @@ impl<W: Work> Supply<W::Output> for Arc<Staged<W>> {
             seed,
             costs: Arc::clone(&self.costs),
             uploader,
+            account,
         };
         Box::new(Reader::resume(Arc::clone(pool), job, reader, standing))
     }
@@ -85,6 +94,7 @@ impl<W: Work> Supply<W::Output> for Arc<Staged<W>> {
             work: Arc::clone(&self.work),
             device,
             settings: self.settings,
+            declared: self.declared,
             costs: Arc::clone(&self.costs),
             stage: OnceLock::new(),
         }))
@@ -118,6 +128,15 @@ impl<W: Work> Source for Staged<W> {
 
     fn assemble(&self, pieces: Pieces<W::Piece>) -> Result<W::Batch, BoxError> {
         self.work.assemble(pieces, self.stage()?)
+    }
+
+    fn cost(&self, len: usize) -> Cost {
+        self.declared.cost(len, true)
+    }
+
+    fn size(&self, batch: &W::Batch) -> Option<u64> {
+        let sizes = W::sizes(batch).into_iter();
+        Some(sizes.map(|bytes| bytes as u64).sum())
     }
 
     fn upload(&self, batch: W::Batch) -> Result<W::Output, BoxError> {

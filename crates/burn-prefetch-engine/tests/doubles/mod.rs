@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use burn_prefetch_engine::{
-    Ahead, BoxError, Delivery, FetchError, Job, Lifetime, Limits, Order, Part, Parts, Patience,
-    Pieces, Plan, Pool, PoolConfig, Reader, ReaderConfig, Remainder, Source, Standing, Uploader,
-    WorkerInit,
+    Account, Ahead, BoxError, Cost, Delivery, FetchError, Job, Lifetime, Limits, MemoryBudget,
+    Order, Part, Parts, Patience, Pieces, Plan, Pool, PoolConfig, Reader, ReaderConfig, Remainder,
+    Source, Standing, Uploader, WorkerInit,
 };
 
 /// What a source does besides returning the index; it may panic.
@@ -23,6 +23,20 @@ pub struct Numbers {
     pub on_fetch: Hook,
     pub on_assemble: Hook,
     pub on_upload: Hook,
+    /// How large a batch is, which begins with this index; and whether that is known beforehand.
+    pub size: Option<(SizeOf, Declared)>,
+}
+
+/// How large a batch is, by its first index.
+pub type SizeOf = fn(usize) -> u64;
+
+/// When the size of a batch is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// Before it is made: no batch is larger than this.
+    AtMost(u64),
+    /// When it is made.
+    Never,
 }
 
 impl Numbers {
@@ -30,8 +44,15 @@ impl Numbers {
         Self {
             on_fetch: Box::new(|_| Ok(())),
             on_assemble: Box::new(|_| Ok(())),
+            size: None,
             on_upload: Box::new(|_| Ok(())),
         }
+    }
+
+    /// With batches whose size follows from their first index.
+    pub fn sized(mut self, size: SizeOf, declared: Declared) -> Self {
+        self.size = Some((size, declared));
+        self
     }
 
     pub fn fetching(
@@ -83,6 +104,18 @@ impl Source for Numbers {
         Ok(batch)
     }
 
+    fn cost(&self, _len: usize) -> Cost {
+        match self.size {
+            Some((_, Declared::AtMost(bytes))) => Cost::Known(bytes),
+            Some((_, Declared::Never)) => Cost::Learned { items: 0 },
+            None => Cost::Known(0),
+        }
+    }
+
+    fn size(&self, batch: &Vec<usize>) -> Option<u64> {
+        self.size.map(|(size, _)| size(batch[0]))
+    }
+
     fn upload(&self, batch: Vec<usize>) -> Result<Vec<usize>, BoxError> {
         (self.on_upload)(batch[0])?;
         Ok(batch)
@@ -97,6 +130,7 @@ pub struct Loader {
     pub plan: Plan,
     pub uploader: Option<Uploader>,
     pub config: ReaderConfig,
+    pub account: Account,
 }
 
 impl Loader {
@@ -118,13 +152,13 @@ impl Loader {
             config: ReaderConfig {
                 limits: Limits {
                     ahead: Ahead::Learned,
-                    bytes: None,
                     parts: Parts::Learned,
                 },
                 delivery: Delivery::InOrder,
                 patience: Patience::default(),
                 warm_next: false,
             },
+            account: Account::default(),
         }
     }
 
@@ -140,6 +174,12 @@ impl Loader {
 
     pub fn unordered(mut self) -> Self {
         self.config.delivery = Delivery::AsFinished;
+        self
+    }
+
+    /// Within a budget that it may share.
+    pub fn budget(mut self, budget: &MemoryBudget) -> Self {
+        self.account.budget = Some(budget.clone());
         self
     }
 
@@ -182,10 +222,14 @@ impl Loader {
         self
     }
 
-    /// Another source on the same workers.
+    /// Another source on the same workers, counted by itself.
     pub fn over(&self, source: Numbers) -> Self {
         Self {
             source: Arc::new(source),
+            account: Account {
+                budget: self.account.budget.clone(),
+                ..Account::default()
+            },
             ..self.clone()
         }
     }
@@ -207,6 +251,7 @@ impl Loader {
             plan: self.plan.at(epoch),
             seed: 0,
             costs: Arc::default(),
+            account: self.account.clone(),
             uploader: self.uploader.clone(),
         };
         Reader::resume(Arc::clone(&self.pool), job, self.config, standing)
