@@ -39,7 +39,7 @@ const INTERRUPTED: &str = "interrupted";
 pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
     args.loader.check()?;
     let setup = &args.setup;
-    let device = setup.device.open();
+    let device = setup.device.open()?;
     let (pictures, test) = load(setup)?;
     let open = |folder| Kept::open(args, folder, &pictures);
     let kept = args.out.as_deref().map(open).transpose()?;
@@ -143,8 +143,8 @@ impl Training<'_> {
             epoch: self.kept.as_ref().map_or(0, |kept| kept.epoch),
         };
         match training {
-            Some(args) => feed.training(args),
-            None => feed.testing(),
+            Some(args) => Ok(feed.training(args)?.loader),
+            None => Ok(feed.testing(&self.args.loader)?.loader),
         }
     }
 

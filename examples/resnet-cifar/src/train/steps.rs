@@ -8,12 +8,13 @@ use crate::model::ResNet;
 
 impl ResNet {
     fn classify(&self, batch: PictureBatch) -> ClassificationOutput {
-        let output = self.forward(batch.images);
+        let (images, targets) = batch.into_tensors();
+        let output = self.forward(images);
         let loss = CrossEntropyLossConfig::new().init(&output.device());
         ClassificationOutput {
-            loss: loss.forward(output.clone(), batch.targets.clone()),
+            loss: loss.forward(output.clone(), targets.clone()),
             output,
-            targets: batch.targets,
+            targets,
         }
     }
 }

@@ -8,6 +8,7 @@ mod keep;
 mod order;
 mod refusals;
 mod report;
+mod staged;
 mod support;
 mod sweep;
 mod workloads;
