@@ -14,6 +14,8 @@ mod device;
 mod extra;
 mod gauge;
 mod gpu;
+#[cfg(feature = "cuda")]
+mod gpu_check;
 mod interrupt;
 mod items;
 mod lifeline;
@@ -48,6 +50,8 @@ fn main() -> ExitCode {
         Some(Command::Compare(args)) => compare::compare(&args),
         Some(Command::Train(args)) => train::train(&args),
         Some(Command::Contender(args)) => run::contender(&args),
+        #[cfg(feature = "cuda")]
+        Some(Command::GpuCheck(args)) => gpu_check::gpu_check(&args),
     };
     if done.is_err() {
         interrupt::wait_if_begun();

@@ -2,6 +2,8 @@
 
 mod axis;
 mod compare;
+#[cfg(feature = "cuda")]
+mod gpu_check;
 mod setup;
 mod staging;
 mod train;
@@ -10,6 +12,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use axis::{Axis, Setting};
 pub(crate) use compare::{Allocator, CompareArgs, ContenderArgs, RunArgs, Workload};
+#[cfg(feature = "cuda")]
+pub(crate) use gpu_check::{GpuCheckArgs, Point};
 pub(crate) use setup::{Architecture, Setup, flag_of};
 pub(crate) use staging::{Staging, StagingArgs, Switch};
 pub(crate) use train::{LoaderArgs, LoaderKind, TrainArgs};
@@ -65,6 +69,18 @@ pub(crate) enum Command {
     /// One run of `compare`, printed as one JSON object.
     #[command(hide = true)]
     Contender(ContenderArgs),
+    /// Check on a card what only a card can show, a point at a time.
+    #[cfg(feature = "cuda")]
+    #[command(hide = true)]
+    GpuCheck(GpuCheckArgs),
+}
+
+#[cfg(feature = "cuda")]
+impl Cli {
+    /// What a bare run compares.
+    pub(crate) fn defaults() -> CompareArgs {
+        Self::parse_from(["resnet-cifar"]).compare
+    }
 }
 
 /// What Burn's own source can fetch.

@@ -41,6 +41,12 @@ pub(crate) fn note(device: Device) {
     }
 }
 
+/// Bytes in use on the card, by whomever; `None` where that is not told.
+#[cfg(feature = "cuda")]
+pub(crate) fn memory_in_use(device: Device) -> Option<u64> {
+    card::of(device)?.ok()?().memory
+}
+
 impl GpuFigures {
     pub(crate) fn new(seen: Seen, upload_rate: f64, staging: Option<StagingStats>) -> Self {
         Self {

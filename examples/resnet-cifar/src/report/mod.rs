@@ -19,6 +19,8 @@ use crate::compare::Row;
 
 pub(crate) use folder::ReportFolder;
 pub(crate) use table::table;
+#[cfg(feature = "cuda")]
+pub(crate) use words::bytes;
 
 /// A finished comparison.
 #[derive(Debug)]

@@ -132,7 +132,8 @@ pub(super) fn legend(rows: &[Row], swept: bool) -> Vec<String> {
     lines
 }
 
-pub(super) fn bytes(bytes: usize) -> String {
+/// Bytes in a unit that fits.
+pub(crate) fn bytes(bytes: usize) -> String {
     HumanBytes(u64::try_from(bytes).unwrap_or(u64::MAX)).to_string()
 }
 
