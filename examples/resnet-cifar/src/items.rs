@@ -66,7 +66,7 @@ impl FetchInto<PictureItem, DatasetError> for PictureDataset {
             let pixels = row.values_mut::<u8>(staged::IMAGES)?;
             square.crop_and_mirror_into(pixels, &mut burn_prefetch::rng());
         } else {
-            row.write(staged::IMAGES, &*picture)?;
+            row.write(staged::IMAGES, &picture)?;
         }
         row.write(staged::LABELS, &[staged::label(label)?])?;
         Ok(())

@@ -271,9 +271,9 @@ mod tests {
             workload: Workload::Memory,
             epoch,
         };
-        let fed = feed.training(args).unwrap();
+        let loader = feed.training(args).unwrap().loader;
         // As burn-train does, which never reads the loader that it was given.
-        let loader = fed.loader.to_device(&BurnDevice::flex());
+        let loader = loader.to_device(&BurnDevice::flex());
         [(); 2].map(|()| {
             let mut sum = Checksum::new();
             for batch in loader.iter() {

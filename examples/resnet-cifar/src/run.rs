@@ -144,10 +144,10 @@ fn measure(
         workload: run.workload,
         epoch: 0,
     };
-    let fed = feed.training(args)?;
+    let loading = feed.training(args)?;
     let timeline = Timeline::start(&gauge)?;
     let course = Loop {
-        loader: &*fed.loader,
+        loader: &*loading.loader,
         gauge: &gauge,
         bar,
         watch: watch.as_ref(),
@@ -156,8 +156,8 @@ fn measure(
     let rss = baseline.and_then(Baseline::peak_above);
     let timeline = timeline.stop();
     let seen = watch.map(Watch::stop);
-    let gpu = seen.map(|seen| GpuFigures::new(seen, course.upload_rate(), fed.staging()));
-    drop(fed);
+    let gpu = seen.map(|seen| GpuFigures::new(seen, course.upload_rate(), loading.staging()));
+    drop(loading);
     let alive = gauge.alive();
     ensure!(alive == 0, "{alive} batches outlive their loader");
     Ok(Run {

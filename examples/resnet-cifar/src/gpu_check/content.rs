@@ -22,7 +22,7 @@ const PASSES: [usize; 10] = [250, 150, 250, 150, 250, 150, 250, 150, 250, 150];
 /// Batches that are kept before the first of them is read back.
 const KEPT: usize = 4;
 /// No more passes begin after it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What was read back.
 #[derive(Default)]

@@ -17,7 +17,7 @@ const BATCH: usize = 64;
 /// Bytes of a sample.
 const BYTES: usize = 3_072;
 /// A pass ends after it.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(12);
 
 /// Widens and normalises on the card, a few operations that can be fused.
 struct Normalising {

@@ -34,7 +34,7 @@ const LOADERS: [(&str, [&str; 4]); 3] = [
     ("staged", ["--loader", "prefetch", "--staging", "on"]),
 ];
 /// No further run begins after it.
-const PATIENCE: Duration = Duration::from_secs(150);
+const PATIENCE: Duration = Duration::from_secs(130);
 const MOST_WAITING: f64 = 0.02;
 
 pub(super) fn check(card: &Card, data: &Source) -> anyhow::Result<Vec<Finding>> {

@@ -2,6 +2,8 @@
 #![cfg(test)]
 
 mod compare;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod ending;
 mod folders;
 mod keep;
