@@ -359,9 +359,11 @@ impl EpochPlan {
         }
     }
 
-    /// The indices at [`RUN`] positions from `start` on, where that is faster than one by one.
+    /// The indices at [`RUN`] positions from `start` on, where that is faster than one by one and
+    /// they are all there.
+    #[must_use]
     #[inline]
-    pub(crate) fn run(&self, start: usize) -> Option<[usize; RUN]> {
+    pub fn run(&self, start: usize) -> Option<[usize; RUN]> {
         match &self.batches {
             EpochCut::Even { order, .. } => order.run(start),
             EpochCut::Uneven { .. } => None,
