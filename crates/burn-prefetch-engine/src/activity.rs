@@ -1,6 +1,7 @@
 //! What a worker is doing, written by it alone and read by whoever waits for it.
 
 use crate::report::Doing;
+use crate::sync::atomic::{AtomicUsize as Counter, Ordering::SeqCst};
 use crate::sync::quiet::{
     AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
@@ -21,6 +22,8 @@ pub(crate) struct Activity {
     reported: AtomicUsize,
     /// The call that somebody has waited for in vain.
     suspected: AtomicUsize,
+    /// Odd while the worker holds readers, and another odd number each time.
+    round: Counter,
 }
 
 const IDLE: usize = 0;
@@ -28,6 +31,7 @@ const STARTING: usize = 1;
 const FETCHING: usize = 2;
 const FETCHING_ONE: usize = 3;
 const ASSEMBLING: usize = 4;
+const UPLOADING: usize = 5;
 
 /// How often a reading is tried again when the worker moves on during it.
 const TRIES: usize = 4;
@@ -66,6 +70,22 @@ impl Activity {
         self.change(ASSEMBLING);
     }
 
+    pub(crate) fn uploading(&self, at: Whereabouts) {
+        self.go_to(at);
+        self.change(UPLOADING);
+    }
+
+    /// The worker takes readers in its hands, or has let go of them.
+    pub(crate) fn next_round(&self) {
+        self.round.fetch_add(1, SeqCst);
+    }
+
+    /// The round in which the worker holds readers, if it does.
+    pub(crate) fn holds(&self) -> Option<usize> {
+        let round = self.round.load(SeqCst);
+        (round % 2 == 1).then_some(round)
+    }
+
     fn go_to(&self, at: Whereabouts) {
         self.pass.store(at.pass, Relaxed);
         self.epoch.store(at.epoch, Relaxed);
@@ -101,6 +121,7 @@ impl Activity {
             IDLE => Doing::Idle,
             STARTING => Doing::Starting,
             ASSEMBLING => Doing::Assembling { epoch, batch, here },
+            UPLOADING => Doing::Uploading { epoch, batch, here },
             what => Doing::Fetching {
                 epoch,
                 batch,

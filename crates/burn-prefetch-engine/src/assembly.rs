@@ -139,19 +139,38 @@ impl<P> Assembly<P> {
         })
     }
 
-    /// The pieces that are here, to be dropped.
-    pub(crate) fn abandon(self) -> impl Iterator<Item = P> + use<P> {
-        self.pieces.into_iter().flatten()
+    /// Nobody wants the batch any more: gives the pieces that are here, to be dropped. Those that are
+    /// out are [forgotten](Self::forget) one by one.
+    pub(crate) fn abandon(&mut self) -> impl Iterator<Item = P> + use<P> {
+        self.next = self.pieces.len();
+        let here: Vec<_> = self.pieces.iter_mut().filter_map(Option::take).collect();
+        here.into_iter()
     }
 
-    /// The offsets of one part: sizes differ by one at most.
-    fn cut(&self, part: usize) -> Range<usize> {
-        let at = |part: usize| {
-            let (part, parts) = (part as u128, self.pieces.len() as u128);
-            usize::try_from(self.len as u128 * part / parts).unwrap_or(self.len)
-        };
-        at(part)..at(part + 1)
+    /// A part of an abandoned batch is back; `true` when it was the last one out.
+    pub(crate) fn forget(&mut self) -> bool {
+        self.out -= 1;
+        self.out == 0
     }
+
+    /// Whether no part is out.
+    pub(crate) fn is_home(&self) -> bool {
+        self.out == 0
+    }
+
+    fn cut(&self, part: usize) -> Range<usize> {
+        cut(self.len, self.pieces.len(), part)
+    }
+}
+
+/// The offsets of one of `parts` parts of a batch of `len` items: sizes differ by one at most.
+#[must_use]
+pub fn cut(len: usize, parts: usize, part: usize) -> Range<usize> {
+    let at = |part: usize| {
+        let (part, parts) = (part as u128, parts as u128);
+        usize::try_from(len as u128 * part / parts).unwrap_or(len)
+    };
+    at(part)..at(part + 1)
 }
 
 #[cfg(test)]

@@ -13,7 +13,10 @@ const PART: Duration = Duration::from_micros(100);
 const CHEAP: f64 = 5_000.0;
 
 /// One in so many cheap batches is measured.
-const SAMPLED: usize = 16;
+const SAMPLED: u32 = 16;
+
+/// The clock is read for each item where it takes longer than this, or nobody knows.
+const SLOW: f64 = 3_000.0;
 
 /// Less work than this is done before another worker has woken up for it.
 const WAKE: f64 = 20_000.0;
@@ -84,10 +87,18 @@ impl Costs {
         known.assembly = self.assembly.or(known.assembly);
     }
 
-    /// Whether batch `number` of `len` items should be measured. Without workers there is nothing to
-    /// decide, and the clock stays unread.
-    pub(crate) fn wants(&self, number: usize, len: usize) -> bool {
-        self.workers > 0 && (!self.is_cheap(len) || number.is_multiple_of(SAMPLED))
+    /// Whether batch `number` of `len` items should be measured, and for how many it then stands.
+    pub(crate) fn wants(&self, number: usize, len: usize) -> Option<u32> {
+        if !self.is_cheap(len) {
+            return Some(1);
+        }
+        number.is_multiple_of(SAMPLED as usize).then_some(SAMPLED)
+    }
+
+    /// Whether an item takes so long, as far as is known, that reading the clock for each does not
+    /// show.
+    pub(crate) fn has_slow_items(&self) -> bool {
+        self.item.is_none_or(|item| item > SLOW)
     }
 
     /// Whether a batch of `len` items is known to cost less than to sleep and be woken.
@@ -118,6 +129,7 @@ impl Costs {
     pub(crate) fn parts(&self, len: usize) -> usize {
         let wanted = match (self.parts, self.item) {
             (Parts::Fixed(parts), _) => parts.get(),
+            (Parts::Learned, _) if self.workers == 0 => 1,
             (Parts::Learned, None) => self.workers,
             (Parts::Learned, Some(item)) => to_count(item * to_f64(len) / nanos(PART)),
         };
@@ -220,10 +232,10 @@ mod tests {
     #[test]
     fn cheap_batches_are_sampled() {
         let costs = costs(2, 1, 0);
-        assert!(costs.wants(3, 64));
-        assert!(!costs.wants(3, 2));
-        assert!(costs.wants(32, 2));
-        assert!(!Costs::new(0, Parts::Learned).wants(0, 64));
+        assert_eq!(costs.wants(3, 64), Some(1));
+        assert_eq!(costs.wants(3, 2), None);
+        assert_eq!(costs.wants(32, 2), Some(16));
+        assert!(!costs.has_slow_items() && Costs::new(2, Parts::Learned).has_slow_items());
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(crate) struct Badge {
 #[derive(Debug)]
 pub(crate) struct Crew {
     posts: Vec<Post>,
+    /// Numbers below this are wanted; who has another leaves.
+    wanted: usize,
     disowned: usize,
 }
 
@@ -56,8 +58,21 @@ impl Crew {
     pub(crate) fn of(size: usize) -> Self {
         Self {
             posts: (0..size).map(|_| Post::default()).collect(),
+            wanted: size,
             disowned: 0,
         }
+    }
+
+    /// Wants another number of workers.
+    pub(crate) fn resize(&mut self, wanted: usize) {
+        self.wanted = wanted;
+        let posts = self.posts.len().max(wanted);
+        self.posts.resize_with(posts, Post::default);
+    }
+
+    /// Whether the thread has its number, and that is wanted.
+    pub(crate) fn wants(&self, badge: Badge) -> bool {
+        badge.number < self.wanted && self.has(badge)
     }
 
     /// How many workers run.
@@ -72,6 +87,16 @@ impl Crew {
         busy.count()
     }
 
+    /// The workers that hold readers at the moment, and in which round.
+    pub(crate) fn holding(&self) -> Vec<(Arc<Activity>, usize)> {
+        let running = self.posts.iter().filter(|post| post.running);
+        let holding = running.filter_map(|post| {
+            let round = post.activity.holds()?;
+            Some((Arc::clone(&post.activity), round))
+        });
+        holding.collect()
+    }
+
     /// How many disowned threads have not ended yet.
     pub(crate) fn disowned(&self) -> usize {
         self.disowned
@@ -79,7 +104,8 @@ impl Crew {
 
     /// A number without a thread, under the badge of the one to be started.
     pub(crate) fn vacancy(&mut self) -> Option<(Badge, Arc<Activity>)> {
-        let number = self.posts.iter().position(|post| !post.running)?;
+        let mut wanted = self.posts.iter().take(self.wanted);
+        let number = wanted.position(|post| !post.running)?;
         let post = &mut self.posts[number];
         post.generation += 1;
         post.activity = Arc::default();

@@ -9,12 +9,15 @@ use crossbeam_utils::CachePadded;
 
 use crate::assembly::{Assembly, Failure, Finished};
 use crate::cost::{Ahead, CostMemory, Costs, Parts};
+use crate::dock::Dock;
 use crate::job::Job;
+use crate::ledger::Turn;
 use crate::plan::EpochPlan;
 use crate::ring::{Delivery, Ring};
-use crate::source::{Outcome, Source};
+use crate::source::{Assembled, Outcome, Source};
 use crate::standing::Standing;
 use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use crate::ticket::{Cost, Ticket, Tickets};
 use crate::window::Window;
 
 /// How far a pass may run ahead, and how its batches are cut.
@@ -22,8 +25,6 @@ use crate::window::Window;
 pub struct Limits {
     /// Batches alive.
     pub ahead: Ahead,
-    /// Bytes alive beyond the oldest batch, by [`Source::cost`].
-    pub bytes: Option<u64>,
     /// The parts of a batch.
     pub parts: Parts,
 }
@@ -49,18 +50,26 @@ pub(crate) struct Before {
 pub(crate) type Counted = Arc<CachePadded<AtomicUsize>>;
 
 /// Permission to fetch one part of one batch.
-#[derive(Debug)]
 pub(crate) struct Claim<P> {
     pub(crate) number: usize,
-    /// Which part; `None` where the batch has one only, which need not be given back.
-    pub(crate) part: Option<usize>,
+    pub(crate) which: Which,
     pub(crate) piece: P,
     /// The offsets within the batch.
     pub(crate) within: Range<usize>,
-    /// Whether reading the clock is worth it.
-    pub(crate) measured: bool,
+    /// Whether reading the clock is worth it, and for how many batches this one then stands.
+    pub(crate) measured: Option<u32>,
+    /// Whether that is so for each item.
+    pub(crate) slow_items: bool,
     /// Whether there is work left that is worth waking another worker for.
     pub(crate) more: bool,
+}
+
+/// Which part of a batch was claimed.
+pub(crate) enum Which {
+    /// The only one, which need not be given back.
+    Whole(Ticket),
+    /// One of several.
+    Nth(usize),
 }
 
 /// How long the steps of a batch took, where that was measured.
@@ -73,14 +82,28 @@ pub(crate) struct Took {
 }
 
 /// What giving a part back leads to.
-#[derive(Debug)]
 pub(crate) enum Returned<P> {
     /// Other parts are still out.
     Waiting,
     /// The batch is complete: whoever gets this assembles it.
-    Complete(Finished<P>),
-    /// Nobody wants the batch any more: whoever gets this drops it, outside the lock.
-    Unwanted(P),
+    Complete(Finished<P>, Ticket),
+    /// Nobody wants the batch any more: whoever gets this drops it, outside the lock. With the ticket
+    /// where it is the last of its batch.
+    Unwanted(P, Option<Ticket>),
+}
+
+/// A batch with several parts on its way.
+struct Open<P> {
+    assembly: Assembly<P>,
+    ticket: Ticket,
+}
+
+/// Whether a pass goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// Nothing is started or assembled any more; what is `open` waits for its last part.
+    Closed,
 }
 
 /// A state machine without a thread; [`Feed`](crate::feed::Feed) puts a lock around it.
@@ -97,9 +120,15 @@ pub(crate) struct Desk<S: Source> {
     begins: Standing,
     /// Items in a full batch.
     batch_len: usize,
-    open: VecDeque<Assembly<S::Piece>>,
+    open: VecDeque<Open<S::Piece>>,
+    /// Assembled batches on their way to the uploader, where there is one.
+    dock: Option<Dock<Assembled<S>>>,
     ring: Ring<Outcome<S>>,
     costs: Costs,
+    tickets: Tickets,
+    phase: Phase,
+    /// How many batches have been finished.
+    put: usize,
     /// No batch of this number or beyond is made: the pass ends, or failed, before it.
     end: usize,
     /// How many batches are known to have been returned: read again only when the window is full, so
@@ -107,17 +136,24 @@ pub(crate) struct Desk<S: Source> {
     returned: usize,
     /// The reader is inside `next()` and has nothing to return.
     asking: bool,
-    /// The reader sleeps until the ring is ready.
+    /// The reader sleeps until the ring is ready,
     parked: bool,
+    /// or, where it uploads itself, until there is something to upload.
+    uploads_itself: bool,
 }
 
 impl<S: Source> Desk<S> {
-    pub(crate) fn new(job: &Job<S>, workers: usize, mut config: PassConfig) -> Self {
+    pub(crate) fn new(
+        job: &Job<S>,
+        (workers, tickets): (usize, Tickets),
+        mut config: PassConfig,
+    ) -> Self {
         if workers == 0 {
             config.limits.ahead = Ahead::Fixed(0);
         }
         let costs = Costs::new(workers, config.limits.parts).remembering(&job.costs);
-        Self::with(costs, &job.plan, config)
+        let uploads = job.uploader.as_ref().map(|uploader| uploader.ahead);
+        Self::with((costs, tickets), &job.plan, (config, uploads))
     }
 
     /// The desk of the epoch after this one, begun while batches of this one are alive.
@@ -127,13 +163,20 @@ impl<S: Source> Desk<S> {
             delivery: self.delivery,
             begins: Standing::default(),
         };
+        let uploads = self.dock.as_ref().map(Dock::ahead);
+        let learned = (self.costs.clone(), self.tickets.clone());
         Self {
             before: Some(before),
-            ..Self::with(self.costs.clone(), plan, config)
+            ..Self::with(learned, plan, (config, uploads))
         }
     }
 
-    fn with(costs: Costs, plan: &EpochPlan, config: PassConfig) -> Self {
+    /// `uploads`: how many batches may be uploaded ahead, where somebody else uploads.
+    fn with(
+        (costs, tickets): (Costs, Tickets),
+        plan: &EpochPlan,
+        (config, uploads): (PassConfig, Option<usize>),
+    ) -> Self {
         let PassConfig {
             limits,
             delivery,
@@ -141,11 +184,12 @@ impl<S: Source> Desk<S> {
         } = config;
         let batch_len = plan.largest_batch();
         let ahead = match limits.ahead {
-            Ahead::Learned => costs.ahead(batch_len),
+            Ahead::Learned => costs.ahead(batch_len) + uploads.unwrap_or(0),
             Ahead::Fixed(batches) => batches,
         };
         Self {
-            window: Window::new(ahead, limits.bytes),
+            dock: uploads.map(|ahead| Dock::new(ahead, delivery)),
+            window: Window::new(ahead),
             before: None,
             limits,
             delivery,
@@ -154,10 +198,14 @@ impl<S: Source> Desk<S> {
             open: VecDeque::new(),
             ring: Ring::new(delivery),
             costs,
+            tickets,
+            phase: Phase::Running,
+            put: 0,
             end: plan.num_batches(),
             returned: 0,
             asking: false,
             parked: false,
+            uploads_itself: false,
         }
     }
 
@@ -170,20 +218,23 @@ impl<S: Source> Desk<S> {
     ) -> Option<Claim<S::Piece>> {
         let end = self.end;
         let mut open = self.open.iter_mut();
-        let oldest = open.find(|assembly| assembly.number() < end && assembly.has_unclaimed());
-        let (number, part, piece, within) = match oldest {
-            Some(assembly) => take_part(assembly)?,
+        let oldest =
+            open.find(|open| open.assembly.number() < end && open.assembly.has_unclaimed());
+        let (number, which, piece, within) = match oldest {
+            Some(open) => take_part(&mut open.assembly)?,
             None => self.issue(source, plan, returned)?,
         };
         let measured = self.costs.wants(number, plan.batch(number).len());
-        let more = part.is_some() && self.open.iter().any(Assembly::has_unclaimed)
-            || self.may_issue(source, plan, returned) && self.worth_waking();
+        let mut open = self.open.iter();
+        let more = matches!(which, Which::Nth(_)) && open.any(|open| open.assembly.has_unclaimed())
+            || self.may_issue(source, plan, returned).is_some() && self.worth_waking();
         Some(Claim {
             number,
-            part,
+            which,
             piece,
             within,
             measured,
+            slow_items: self.costs.has_slow_items(),
             more,
         })
     }
@@ -198,14 +249,63 @@ impl<S: Source> Desk<S> {
         let (number, part, piece) = claim;
         self.learn(took);
         let mut open = self.open.iter();
-        let Some(at) = open.position(|assembly| assembly.number() == number) else {
-            return Returned::Unwanted(piece);
+        let Some(at) = open.position(|open| open.assembly.number() == number) else {
+            return Returned::Unwanted(piece, None);
         };
-        if !self.open[at].give_back(part, piece, failure) {
+        let assembly = &mut self.open[at].assembly;
+        if self.phase == Phase::Closed {
+            let last = assembly.forget().then(|| self.open.remove(at)).flatten();
+            return Returned::Unwanted(piece, last.map(|open| open.ticket));
+        }
+        if !assembly.give_back(part, piece, failure) {
             return Returned::Waiting;
         }
-        let finished = self.open.remove(at).and_then(Assembly::finish);
-        finished.map_or(Returned::Waiting, Returned::Complete)
+        let open = self.open.remove(at);
+        let finished = open.and_then(|open| Some((open.assembly.finish()?, open.ticket)));
+        match finished {
+            Some((finished, ticket)) => Returned::Complete(finished, ticket),
+            None => unreachable!("all parts are back"),
+        }
+    }
+
+    /// Takes an assembled batch for the uploader. An error goes the same way, to its place behind the
+    /// batches before it. Gives back what is unwanted, and whether the reader is to be woken.
+    pub(crate) fn dock(
+        &mut self,
+        number: usize,
+        assembled: Assembled<S>,
+        took: &Took,
+    ) -> (Option<Assembled<S>>, bool) {
+        self.learn(took);
+        if number >= self.end {
+            return (Some(assembled), false);
+        }
+        if assembled.is_err() {
+            self.end = number + 1;
+        }
+        let turn = self.begins.turn(number);
+        match &mut self.dock {
+            Some(dock) => dock.put(turn, (number, assembled)),
+            None => return (Some(assembled), false),
+        }
+        let wake = self.parked && self.uploads_itself;
+        self.parked &= !wake;
+        (None, wake)
+    }
+
+    /// A batch that may be uploaded now.
+    pub(crate) fn claim_upload(&mut self, returned: &AtomicUsize) -> Option<(usize, Assembled<S>)> {
+        self.look_before();
+        let dock = self.dock.as_mut()?;
+        dock.take(returned.load(SeqCst), self.asking)
+    }
+
+    /// Whether there is a batch for [`claim_upload`](Self::claim_upload).
+    pub(crate) fn may_upload(&mut self, returned: &AtomicUsize) -> bool {
+        self.look_before();
+        let (returned, asking) = (returned.load(SeqCst), self.asking);
+        let dock = self.dock.as_mut();
+        dock.is_some_and(|dock| dock.is_ready(returned, asking))
     }
 
     /// Takes a finished batch. Gives back what is to be dropped outside the lock, and whether the
@@ -228,6 +328,8 @@ impl<S: Source> Desk<S> {
         }
         let turn = self.begins.turn(number);
         self.ring.put(turn, (number, outcome));
+        self.put += 1;
+        self.tickets.tally().waiting_in_line(self.ring.waiting());
         let wake = self.parked && self.ring.is_ready();
         self.parked &= !wake;
         (None, wake)
@@ -243,9 +345,11 @@ impl<S: Source> Desk<S> {
         self.ring.is_ready()
     }
 
-    /// The reader goes to sleep until [`put`](Self::put) says that it is to be woken.
-    pub(crate) fn park(&mut self) {
+    /// The reader goes to sleep until [`put`](Self::put), or [`dock`](Self::dock) if it
+    /// `uploads_itself`, says that it is to be woken.
+    pub(crate) fn park(&mut self, uploads_itself: bool) {
         self.parked = true;
+        self.uploads_itself = uploads_itself;
     }
 
     /// The reader wakes by itself, or is woken for another reason than a batch.
@@ -280,12 +384,23 @@ impl<S: Source> Desk<S> {
     }
 
     /// Ends the pass: nothing is started any more, and what was learned goes to `memory`. Gives back
-    /// what is to be dropped outside the lock; parts still out come back as unwanted.
-    pub(crate) fn close(&mut self, memory: &CostMemory) -> (Vec<S::Piece>, Vec<Outcome<S>>) {
+    /// what is to be dropped outside the lock; parts still out come back as unwanted, and the last of
+    /// a batch brings its ticket.
+    pub(crate) fn close(&mut self, memory: &CostMemory) -> Leftover<S> {
         self.end = 0;
+        self.phase = Phase::Closed;
         self.costs.leave(memory);
-        let pieces = self.open.drain(..).flat_map(Assembly::abandon).collect();
-        (pieces, self.ring.take_all().collect())
+        let open = self.open.iter_mut();
+        let pieces = open.flat_map(|open| open.assembly.abandon()).collect();
+        let open = std::mem::take(&mut self.open).into_iter();
+        let (home, out): (VecDeque<_>, _) = open.partition(|open| open.assembly.is_home());
+        self.open = out;
+        Leftover {
+            pieces,
+            tickets: home.into_iter().map(|open| open.ticket).collect(),
+            assembled: self.dock.iter_mut().flat_map(Dock::take_all).collect(),
+            finished: self.ring.take_all().collect(),
+        }
     }
 
     fn learn(&mut self, took: &Took) {
@@ -294,41 +409,51 @@ impl<S: Source> Desk<S> {
         }
         if let Some(took) = took.assembly {
             self.costs.assembled(took);
-            if self.limits.ahead == Ahead::Learned {
-                self.window.set_limit(self.costs.ahead(self.batch_len));
+            if self.limits.ahead == Ahead::Learned && self.tickets.ahead().is_none() {
+                let uploads = self.dock.as_ref().map_or(0, Dock::ahead);
+                let ahead = self.costs.ahead(self.batch_len) + uploads;
+                self.window.set_limit(ahead);
             }
         }
     }
 
-    fn may_issue(&mut self, source: &S, plan: &EpochPlan, returned: &AtomicUsize) -> bool {
+    /// Whether a batch may be started, and in which turn of the reader.
+    fn may_issue(&mut self, source: &S, plan: &EpochPlan, returned: &AtomicUsize) -> Option<Turn> {
         let number = self.upcoming();
         if number >= self.end {
-            return false;
+            return None;
         }
-        let cost = self.cost(source, plan.batch(number).len());
-        self.look_before(source);
-        if self.window.has_room(self.returned, self.asking, cost) {
-            return true;
+        let cost = source.cost(plan.batch(number).len());
+        if let Some(ahead) = self.tickets.ahead() {
+            self.window.set_limit(ahead);
+        }
+        self.look_before();
+        let admitted = self.has_room(cost);
+        if admitted.is_some() {
+            return admitted;
         }
         self.returned = returned.load(SeqCst);
-        self.window.has_room(self.returned, self.asking, cost)
+        self.has_room(cost)
     }
 
-    /// What a batch counts for. Where batches leave as they finish nobody knows which cost is given
-    /// back first, so each counts as a full one.
-    fn cost(&self, source: &S, len: usize) -> u64 {
-        match self.delivery {
-            Delivery::InOrder => source.cost(len),
-            Delivery::AsFinished => source.cost(self.batch_len),
-        }
+    fn has_room(&self, cost: Cost) -> Option<Turn> {
+        let Some(turn) = self.window.room(self.returned, self.asking) else {
+            if self.put == self.window.issued() {
+                self.tickets.tally().full(self.window.limit());
+            }
+            return None;
+        };
+        self.tickets.admits(cost, turn).then_some(turn)
     }
 
     /// Counts what is left of the pass before.
-    fn look_before(&mut self, source: &S) {
+    fn look_before(&mut self) {
         let Some(before) = &self.before else { return };
         let left = before.batches - before.returned.load(SeqCst);
-        let bytes = source.cost(self.batch_len).saturating_mul(left as u64);
-        self.window.set_before(left, bytes);
+        self.window.set_before(left);
+        if let Some(dock) = &mut self.dock {
+            dock.set_before(left);
+        }
         if left == 0 {
             self.before = None;
         }
@@ -346,25 +471,33 @@ impl<S: Source> Desk<S> {
         plan: &EpochPlan,
         returned: &AtomicUsize,
     ) -> Option<PartOf<S::Piece>> {
-        if !self.may_issue(source, plan, returned) {
-            return None;
-        }
+        let turn = self.may_issue(source, plan, returned)?;
         let number = self.upcoming();
         let len = plan.batch(number).len();
-        self.window.issue(self.cost(source, len));
+        let ticket = self.tickets.issue(source.cost(len), turn)?;
+        self.window.issue();
         let pieces = source.open(len, self.costs.parts(len));
         if pieces.rest.is_empty() {
-            return Some((number, None, pieces.first, 0..len));
+            return Some((number, Which::Whole(ticket), pieces.first, 0..len));
         }
-        self.open.push_back(Assembly::new(number, len, pieces));
-        take_part(self.open.back_mut()?)
+        let assembly = Assembly::new(number, len, pieces);
+        self.open.push_back(Open { assembly, ticket });
+        take_part(&mut self.open.back_mut()?.assembly)
     }
 }
 
+/// What is left of a pass that ends, to be dropped outside the lock.
+pub(crate) struct Leftover<S: Source> {
+    pub(crate) pieces: Vec<S::Piece>,
+    pub(crate) assembled: Vec<Assembled<S>>,
+    pub(crate) finished: Vec<Outcome<S>>,
+    pub(crate) tickets: Vec<Ticket>,
+}
+
 /// A batch's number, which part, its piece, its offsets.
-type PartOf<P> = (usize, Option<usize>, P, Range<usize>);
+type PartOf<P> = (usize, Which, P, Range<usize>);
 
 fn take_part<P>(assembly: &mut Assembly<P>) -> Option<PartOf<P>> {
     let (part, piece, within) = assembly.claim()?;
-    Some((assembly.number(), Some(part), piece, within))
+    Some((assembly.number(), Which::Nth(part), piece, within))
 }

@@ -80,7 +80,7 @@ pub struct Place {
     pub index: Option<usize>,
     /// The dataset indices that were asked for in one call; empty where `index` says it all.
     pub indices: Vec<usize>,
-    /// The worker, from 0; `None` on the thread that called `next()`.
+    /// The worker, from 0; `None` on the thread that called `next()`, and on the uploader's.
     pub worker: Option<usize>,
 }
 
@@ -103,9 +103,10 @@ impl fmt::Display for Place {
                 write!(f, " and {more} more")?;
             }
         }
-        match self.worker {
-            Some(worker) => write!(f, " (worker {worker})"),
-            None => f.write_str(" (calling thread)"),
+        match (self.worker, self.stage) {
+            (Some(worker), _) => write!(f, " (worker {worker})"),
+            (None, Stage::Upload) => Ok(()),
+            (None, _) => f.write_str(" (calling thread)"),
         }
     }
 }
@@ -139,6 +140,14 @@ pub enum LoadError {
         expected: usize,
         /// The number of items returned.
         got: usize,
+    },
+    /// A batch could not be made of its items.
+    #[error("{at}: {source}")]
+    Assemble {
+        /// Where.
+        at: Place,
+        /// The cause.
+        source: BoxError,
     },
     /// A sampler of the user's own returned an index beyond the data, or a batch of no items.
     #[error("{at}: {source}")]
@@ -210,6 +219,7 @@ impl LoadError {
     pub fn place(&self) -> &Place {
         match self {
             Self::Dataset { at, .. }
+            | Self::Assemble { at, .. }
             | Self::Panic { at, .. }
             | Self::Count { at, .. }
             | Self::Order { at, .. }
@@ -236,6 +246,8 @@ pub enum FetchError {
     },
     /// A sampler of the user's own returned an index beyond the data.
     Order(OrderError),
+    /// An item did not go where it was to be put.
+    Write(BoxError),
 }
 
 impl FetchError {
@@ -244,6 +256,7 @@ impl FetchError {
             Self::Dataset(source) => LoadError::Dataset { at, source },
             Self::Count { expected, got } => LoadError::Count { at, expected, got },
             Self::Order(source) => LoadError::Order { at, source },
+            Self::Write(source) => LoadError::Assemble { at, source },
         }
     }
 }

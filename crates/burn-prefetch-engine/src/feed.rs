@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::assembly::{Finished, Pieces};
-use crate::desk::{Before, Claim, Counted, Desk, PassConfig, Returned, Took};
+use crate::desk::{Before, Claim, Counted, Desk, PassConfig, Returned, Took, Which};
 use crate::job::Job;
 use crate::plan::EpochPlan;
 use crate::pool::{Hand, Serve};
 use crate::source::{Outcome, Source};
+use crate::stats::Work;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use crate::sync::{Condvar, Moment, Mutex, came_true_soon};
+use crate::sync::{Condvar, Moment, Mutex, MutexGuard, came_true_soon};
+use crate::ticket::{Ticket, Tickets};
 use crate::unwind::dispose;
 
 /// What the reader and the workers of one pass share.
@@ -38,9 +40,9 @@ pub(crate) struct Feed<S: Source> {
 }
 
 impl<S: Source> Feed<S> {
-    pub(crate) fn new(job: Job<S>, workers: usize, config: PassConfig) -> Self {
+    pub(crate) fn new(job: Job<S>, by: (usize, Tickets), config: PassConfig) -> Self {
         let turns = config.begins.turn(job.plan.num_batches());
-        let desk = Desk::new(&job, workers, config);
+        let desk = Desk::new(&job, by, config);
         Self::with(desk, job, turns)
     }
 
@@ -119,20 +121,22 @@ impl<S: Source> Feed<S> {
     }
 
     /// Sleeps until the next batch is ready or an [`alarm`](Serve::alarm), unless what that is for has
-    /// `come` already; `tick` says since when, for the workers' choice. Not longer than `limit`;
+    /// `come` already; `tick` says since when, for the workers' choice, and
+    /// whether the calling thread has to upload itself. Not longer than `limit`;
     /// `false` when that was over first. The place in line stays until it [waits no
     /// more](Self::waits_no_more).
     pub(crate) fn wait(
         &self,
-        tick: usize,
+        (tick, uploads_itself): (usize, bool),
         limit: Option<Duration>,
         come: impl Fn() -> bool,
     ) -> bool {
         self.waiting_since.store(tick, SeqCst);
         let mut desk = self.desk.lock();
         let mut in_time = true;
-        if !desk.is_ready() && !come() {
-            desk.park();
+        let has_own = uploads_itself && desk.may_upload(&self.returned);
+        if !desk.is_ready() && !has_own && !come() {
+            desk.park(uploads_itself);
         }
         while desk.is_parked() && in_time {
             (desk, in_time) = match limit {
@@ -156,9 +160,11 @@ impl<S: Source> Feed<S> {
     /// Ends the pass and drops what nobody took.
     pub(crate) fn close(&self) {
         self.over.store(true, SeqCst);
-        let (pieces, finished) = self.desk.lock().close(&self.job.costs);
-        pieces.into_iter().for_each(dispose);
-        finished.into_iter().for_each(dispose);
+        let left = self.desk.lock().close(&self.job.costs);
+        left.pieces.into_iter().for_each(dispose);
+        left.assembled.into_iter().for_each(dispose);
+        left.finished.into_iter().for_each(dispose);
+        drop(left.tickets);
     }
 
     fn claim(&self, desk: &mut Desk<S>) -> Option<Claim<S::Piece>> {
@@ -181,51 +187,56 @@ impl<S: Source> Feed<S> {
     fn carry(&self, claim: Claim<S::Piece>, hand: &Hand<'_>) -> Option<Claim<S::Piece>> {
         let Claim {
             number,
-            part,
+            which,
             mut piece,
             within,
             measured,
+            slow_items,
             ..
         } = claim;
         self.job.prepare(number, hand);
-        let begun = measured.then(Moment::now);
-        let failure = self.job.fetch((number, &within), &mut piece, hand);
+        let begun = measured.map(|_| Moment::now());
+        let slow = slow_items && measured.is_some();
+        let failure = self.job.fetch((number, &within, slow), &mut piece, hand);
         let fetch = begun.map(|begun| (within.len(), begun.elapsed()));
         let took = Took {
             fetch,
             assembly: None,
         };
 
-        let Some(part) = part else {
-            let pieces = Pieces::whole(piece);
-            let failure = failure.map(|failure| failure.error);
-            let finished = Finished {
-                number,
-                pieces,
-                failure,
-            };
-            return self.complete(finished, (took, measured), hand);
+        let part = match which {
+            Which::Nth(part) => part,
+            Which::Whole(ticket) => {
+                let finished = Finished {
+                    number,
+                    pieces: Pieces::whole(piece),
+                    failure: failure.map(|failure| failure.error),
+                };
+                return self.complete((finished, ticket), (took, measured), hand);
+            }
         };
+        self.count(&took, measured, hand);
         hand.outside();
         let mut desk = self.desk.lock();
         match desk.give_back((number, part, piece), failure, &took) {
             Returned::Waiting => self.claim_more(&mut desk, hand),
-            Returned::Unwanted(piece) => {
+            Returned::Unwanted(piece, ticket) => {
                 drop(desk);
                 self.job.dispose(number, [piece], hand);
+                drop(ticket);
                 None
             }
-            Returned::Complete(finished) => {
+            Returned::Complete(finished, ticket) => {
                 drop(desk);
-                self.complete(finished, (Took::default(), measured), hand)
+                self.complete((finished, ticket), (Took::default(), measured), hand)
             }
         }
     }
 
     fn complete(
         &self,
-        finished: Finished<S::Piece>,
-        (mut took, measured): (Took, bool),
+        (finished, ticket): (Finished<S::Piece>, Ticket),
+        (mut took, measured): (Took, Option<u32>),
         hand: &Hand<'_>,
     ) -> Option<Claim<S::Piece>> {
         let number = finished.number;
@@ -233,24 +244,94 @@ impl<S: Source> Feed<S> {
             self.job.dispose(number, finished.pieces, hand);
             return None;
         }
-        let begun = measured.then(Moment::now);
-        let outcome = self.job.assemble(finished, hand);
+        let begun = measured.map(|_| Moment::now());
+        let assembled = self.job.assemble((finished, ticket), hand);
+        if let Some(uploader) = &self.job.uploader {
+            took.assembly = begun.filter(|_| assembled.is_ok()).map(Moment::elapsed);
+            self.count(&took, measured, hand);
+            hand.outside();
+            let mut desk = self.desk.lock();
+            let (unwanted, wake) = desk.dock(number, assembled, &took);
+            let next = self.claim_more(&mut desk, hand);
+            drop(desk);
+            if wake {
+                self.ready.notify_one();
+            }
+            uploader.pool.wake_one();
+            if unwanted.is_some() {
+                self.job.dispose(number, unwanted, hand);
+            }
+            return next;
+        }
+        let outcome = self.job.upload(number, assembled, hand);
         took.assembly = begun.filter(|_| outcome.is_ok()).map(Moment::elapsed);
-
+        self.count(&took, measured, hand);
         hand.outside();
-        let mut desk = self.desk.lock();
-        let (unwanted, wake) = desk.put(number, outcome, &took);
-        set(&self.filled, desk.is_ready());
-        set(&self.cheap, desk.is_cheap());
+        let (mut desk, put) = self.put(number, outcome, &took);
         let next = self.claim_more(&mut desk, hand);
         drop(desk);
-        if wake {
+        self.tell(put, hand);
+        next
+    }
+
+    /// Uploads what may be uploaded now, while nobody else wants the hand; `false` when there is
+    /// nothing.
+    pub(crate) fn upload(&self, hand: &Hand<'_>) -> bool {
+        let mut desk = self.desk.lock();
+        let mut served = false;
+        while let Some((number, assembled)) = desk.claim_upload(&self.returned) {
+            drop(desk);
+            served = true;
+            let outcome = self.job.upload(number, assembled, hand);
+            hand.outside();
+            let (guard, put) = self.put(number, outcome, &Took::default());
+            drop(guard);
+            self.tell(put, hand);
+            if !hand.may_stay() {
+                return served;
+            }
+            desk = self.desk.lock();
+        }
+        served
+    }
+
+    /// Puts a finished batch where the reader takes it.
+    fn put(
+        &self,
+        number: usize,
+        outcome: Outcome<S>,
+        took: &Took,
+    ) -> (MutexGuard<'_, Desk<S>>, Put<S>) {
+        let mut desk = self.desk.lock();
+        let (unwanted, wake) = desk.put(number, outcome, took);
+        set(&self.filled, desk.is_ready());
+        set(&self.cheap, desk.is_cheap());
+        let put = Put {
+            number,
+            unwanted,
+            wake,
+        };
+        (desk, put)
+    }
+
+    /// What follows a put, outside the lock.
+    fn tell(&self, put: Put<S>, hand: &Hand<'_>) {
+        if put.wake {
             self.ready.notify_one();
         }
-        if unwanted.is_some() {
-            self.job.dispose(number, unwanted, hand);
+        if put.unwanted.is_some() {
+            self.job.dispose(put.number, put.unwanted, hand);
         }
-        next
+    }
+
+    fn count(&self, took: &Took, measured: Option<u32>, hand: &Hand<'_>) {
+        let Some(batches) = measured else { return };
+        let work = Work {
+            fetch: took.fetch.map(|(_, took)| took).unwrap_or_default(),
+            assemble: took.assembly.unwrap_or_default(),
+        };
+        let tally = &self.job.account.tally;
+        tally.worked(hand.worker, work, batches);
     }
 
     fn serve_while_there_is_work(&self, hand: &Hand<'_>) -> bool {
@@ -313,6 +394,15 @@ impl<S: Source> Serve for Feed<S> {
         drop(desk);
         self.ready.notify_one();
     }
+}
+
+/// A batch that was put, and what is to be done about it.
+struct Put<S: Source> {
+    number: usize,
+    /// Nobody takes it any more.
+    unwanted: Option<Outcome<S>>,
+    /// The reader waits for it.
+    wake: bool,
 }
 
 /// Writes a hint that seldom changes: others keep their copy of it while it does not.

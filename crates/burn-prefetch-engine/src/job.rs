@@ -10,10 +10,24 @@ use crate::cost::CostMemory;
 use crate::error::{LoadError, Place, Stage};
 use crate::order_error::OrderError;
 use crate::plan::EpochPlan;
-use crate::pool::Hand;
+use crate::pool::{Hand, Pool};
 use crate::seed::Domain;
-use crate::source::{Outcome, Part, Source};
+use crate::source::{Assembled, Made, Outcome, Part, Source, StopWatch};
+use crate::ticket::{Account, Ticket};
 use crate::unwind::{dispose, guard};
+
+/// Who uploads a pass's batches, and how far ahead of its reader.
+///
+/// One thread for a device: its batches are uploaded one after the other, in one stream of work. The
+/// pool may serve any number of passes.
+#[derive(Clone, Debug)]
+pub struct Uploader {
+    /// The thread.
+    pub pool: Arc<Pool>,
+    /// How many batches may be uploaded and not yet returned; with 0 a batch is uploaded when
+    /// `next()` asks for it.
+    pub ahead: usize,
+}
 
 /// Whose data, in which order, under which seed.
 #[derive(Debug)]
@@ -26,6 +40,10 @@ pub struct Job<S> {
     pub seed: u64,
     /// What the passes before this one have learned.
     pub costs: Arc<CostMemory>,
+    /// Who uploads; `None`: whoever has assembled a batch.
+    pub uploader: Option<Uploader>,
+    /// Where its batches are counted.
+    pub account: Account,
 }
 
 impl<S: Source> Job<S> {
@@ -41,13 +59,16 @@ impl<S: Source> Job<S> {
             plan: self.plan.following(),
             seed: self.seed,
             costs: Arc::clone(&self.costs),
+            uploader: self.uploader.clone(),
+            account: self.account.clone(),
         }
     }
 
-    /// Fetches one part, `within` the offsets of its batch, into its piece.
+    /// Fetches one part, `within` the offsets of its batch, into its piece; takes the time of each
+    /// item if these are `slow`.
     pub(crate) fn fetch(
         &self,
-        (number, within): (usize, &Range<usize>),
+        (number, within, slow): (usize, &Range<usize>, bool),
         piece: &mut S::Piece,
         hand: &Hand<'_>,
     ) -> Option<Failure> {
@@ -62,11 +83,13 @@ impl<S: Source> Job<S> {
         if let Some(activity) = hand.activity {
             activity.fetching(self.whereabouts(number));
         }
-        let mut part = Part::new(&self.plan, &batch, within, hand.activity);
+        let watch = slow.then(|| StopWatch::new(&self.account.tally));
+        let mut part = Part::new(&self.plan, &batch, within, (hand.activity, watch));
         let together = (Domain::FetchMany, batch.start + within.start);
         let scope = Scope::enter(self.context(number, worker), self.seed, together);
         let outcome = guard(|| self.source.fetch(piece, &mut part));
         drop(scope);
+        part.ended();
         let failed = part.take_failed();
         if failed.is_none() && matches!(outcome, Ok(Ok(()))) {
             return None;
@@ -104,7 +127,29 @@ impl<S: Source> Job<S> {
     }
 
     /// Makes the batch of its pieces, unless a part of it has failed.
-    pub(crate) fn assemble(&self, finished: Finished<S::Piece>, hand: &Hand<'_>) -> Outcome<S> {
+    pub(crate) fn assemble(
+        &self,
+        (finished, mut ticket): (Finished<S::Piece>, Ticket),
+        hand: &Hand<'_>,
+    ) -> Assembled<S> {
+        let outcome = self.try_assemble(finished, hand);
+        match &outcome {
+            Ok((_, Some(size))) => ticket.learned(*size),
+            Ok((_, None)) => {}
+            Err(_) => ticket.weighed(0),
+        }
+        Made {
+            outcome: outcome.map(|(batch, _)| batch),
+            ticket,
+        }
+    }
+
+    /// The batch and, where it was measured, its size.
+    fn try_assemble(
+        &self,
+        finished: Finished<S::Piece>,
+        hand: &Hand<'_>,
+    ) -> Result<(S::Batch, Option<u64>), LoadError> {
         let Finished {
             number,
             pieces,
@@ -120,18 +165,61 @@ impl<S: Source> Job<S> {
         }
         let alone = (Domain::Assemble, number);
         let scope = Scope::enter(self.context(number, worker), self.seed, alone);
-        let outcome = guard(|| self.source.assemble(pieces));
+        let outcome = guard(|| {
+            let batch = self.source.assemble(pieces)?;
+            let size = self.source.size(&batch);
+            Ok((batch, size))
+        });
         drop(scope);
         match outcome {
             Ok(Ok(batch)) => Ok(batch),
             Ok(Err(source)) => {
-                let at = self.place(Stage::Upload, number, worker);
-                Err(LoadError::Upload { at, source })
+                let at = self.place(Stage::Assemble, number, worker);
+                Err(LoadError::Assemble { at, source })
             }
             Err(message) => {
                 let at = self.place(Stage::Assemble, number, worker);
                 Err(LoadError::Panic { at, message })
             }
+        }
+    }
+
+    /// Makes what the reader returns of an assembled batch.
+    pub(crate) fn upload(
+        &self,
+        number: usize,
+        assembled: Assembled<S>,
+        hand: &Hand<'_>,
+    ) -> Outcome<S> {
+        assembled.and_then(|batch| self.try_upload(number, batch, hand))
+    }
+
+    fn try_upload(
+        &self,
+        number: usize,
+        batch: S::Batch,
+        hand: &Hand<'_>,
+    ) -> Result<S::Output, LoadError> {
+        // The uploader has no number: there is one.
+        let worker = hand.worker.filter(|_| self.uploader.is_none());
+        if let Some(activity) = hand.activity {
+            activity.uploading(self.whereabouts(number));
+        }
+        let alone = (Domain::Upload, number);
+        let scope = Scope::enter(self.context(number, worker), self.seed, alone);
+        let outcome = guard(|| self.source.upload(batch));
+        drop(scope);
+        let at = |stage| self.place(stage, number, worker);
+        match outcome {
+            Ok(Ok(output)) => Ok(output),
+            Ok(Err(source)) => Err(LoadError::Upload {
+                at: at(Stage::Upload),
+                source,
+            }),
+            Err(message) => Err(LoadError::Panic {
+                at: at(Stage::Upload),
+                message,
+            }),
         }
     }
 

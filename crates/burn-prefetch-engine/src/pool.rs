@@ -7,10 +7,12 @@ use std::time::Duration;
 use crossbeam_utils::CachePadded;
 
 use crate::activity::Activity;
+use crate::budget::Bell;
 use crate::crew::{Badge, Crew, Sight};
 use crate::error::{LoadError, Place, SharedError, Stage};
 use crate::init::{Guests, WorkerInit};
 use crate::line::Line;
+use crate::rest::Rest;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use crate::sync::{Condvar, Moment, Mutex, MutexGuard, spawn, thread_local};
 use crate::unwind::dispose;
@@ -34,6 +36,8 @@ pub enum Lifetime {
 /// How many workers there are, and how they begin and end.
 #[derive(Clone, Debug)]
 pub struct PoolConfig {
+    /// What its threads are called, with their number behind it.
+    pub name: &'static str,
     /// How many there may be; with none, readers do their own work.
     pub size: usize,
     /// How long they live.
@@ -111,6 +115,10 @@ pub(crate) struct Shared {
     ticks: AtomicUsize,
     live: AtomicUsize,
     disowned: AtomicUsize,
+    wanted: AtomicUsize,
+    rest: Rest,
+    /// How many wait until workers have let go of their readers.
+    settling: AtomicUsize,
     guests: Guests,
 }
 
@@ -164,6 +172,7 @@ impl Pool {
     /// A pool without threads yet.
     #[must_use]
     pub fn new(config: PoolConfig) -> Self {
+        let size = config.size;
         let state = State {
             line: Line::new(),
             sleepers: 0,
@@ -183,6 +192,9 @@ impl Pool {
             ticks: AtomicUsize::new(1),
             live: AtomicUsize::new(0),
             disowned: AtomicUsize::new(0),
+            wanted: AtomicUsize::new(size),
+            rest: Rest::default(),
+            settling: AtomicUsize::new(0),
             guests: Guests::default(),
         };
         Self {
@@ -199,7 +211,33 @@ impl Pool {
     /// How many workers there may be.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.shared.config.size
+        self.shared.wanted.load(SeqCst)
+    }
+
+    /// Changes how many workers there may be, while they work: others come, or those with the highest
+    /// numbers leave after the part they are in. A pool of none stays one, and another never becomes
+    /// one. Passes that run go on with what they have learned of their workers.
+    pub fn resize(&self, workers: usize) {
+        if self.size() == 0 {
+            return;
+        }
+        let workers = workers.max(1);
+        let mut state = self.shared.state.lock();
+        self.shared.wanted.store(workers, SeqCst);
+        state.crew.resize(workers);
+        if state.line.len() > 0 && !self.shared.is_over(&state) {
+            start_missing(&self.shared, &mut state);
+        }
+        self.shared.version.fetch_add(1, SeqCst);
+        drop(state);
+        // Who is not wanted any more may be asleep.
+        self.shared.work.notify_all();
+    }
+
+    /// How long each worker has slept, by number, since there was nothing to do.
+    #[must_use]
+    pub fn idle(&self) -> Vec<Duration> {
+        self.shared.rest.all()
     }
 
     /// How many workers there are at the moment.
@@ -253,6 +291,11 @@ impl Pool {
     /// Wakes one worker if one sleeps.
     pub(crate) fn wake_one(&self) {
         self.shared.wake_one();
+    }
+
+    /// What does the same, for whoever does not know the pool.
+    pub(crate) fn bell(&self) -> Arc<dyn Bell> {
+        Arc::<Shared>::clone(&self.shared)
     }
 
     /// Changes with who is a worker and who is served.
@@ -327,6 +370,29 @@ impl Pool {
         given_up
     }
 
+    /// Waits, for at most `grace`, until no worker holds a reader any more that has left before this
+    /// call. On a worker's own thread it does not wait.
+    pub fn settle(&self, grace: Duration) {
+        if self.own_badge().is_some() {
+            return;
+        }
+        self.shared.settling.fetch_add(1, SeqCst);
+        let begun = Moment::now();
+        let mut state = self.shared.state.lock();
+        let mut holding = state.crew.holding();
+        while !holding.is_empty() && begun.elapsed() < grace {
+            let left = grace.saturating_sub(begun.elapsed());
+            let waited = self
+                .shared
+                .ended
+                .wait_timeout((&self.shared.state, state), left);
+            (state, _) = waited;
+            holding.retain(|(activity, round)| activity.holds() == Some(*round));
+        }
+        drop(state);
+        self.shared.settling.fetch_sub(1, SeqCst);
+    }
+
     /// Whether no reader can be served at the moment.
     pub(crate) fn is_troubled(&self) -> bool {
         self.shared.troubled.load(SeqCst)
@@ -395,6 +461,12 @@ impl Drop for Pool {
     }
 }
 
+impl Bell for Shared {
+    fn ring(&self) {
+        self.wake_one();
+    }
+}
+
 impl Shared {
     /// Tells pools apart.
     fn id(&self) -> usize {
@@ -437,7 +509,7 @@ impl Shared {
     /// Sleeps until there may be work.
     fn sleep(&self, badge: Badge) {
         let mut state = self.state.lock();
-        while state.tokens == 0 && state.crew.has(badge) && !self.is_over(&state) {
+        while state.tokens == 0 && state.crew.wants(badge) && !self.is_over(&state) {
             state = self.work.wait(state);
         }
         if state.tokens > 0 {
@@ -500,6 +572,7 @@ impl Shared {
 
     /// Serves the first reader in line that has work; `false` when none has.
     fn serve_one(&self, me: &Me<'_>, line: &mut Vec<Arc<dyn Serve>>) -> bool {
+        me.activity.next_round();
         let stays_while = self.line_up(line);
         let hand = Hand {
             worker: Some(me.badge.number),
@@ -510,6 +583,12 @@ impl Shared {
         let served = line.iter().any(|reader| reader.serve(&hand));
         // A worker holds no reader while it sleeps; what it held last is the user's to drop.
         line.drain(..).for_each(dispose);
+        me.activity.next_round();
+        if self.settling.load(SeqCst) > 0 {
+            // Under the lock, so that it is not between their look and their sleep.
+            drop(self.state.lock());
+            self.ended.notify_all();
+        }
         served
     }
 
@@ -536,7 +615,7 @@ impl Shared {
     /// Whether the thread's time is over; if so it is counted out in the same breath.
     fn leaves(&self, badge: Badge) -> bool {
         let state = self.state.lock();
-        if state.crew.has(badge) && !self.is_over(&state) {
+        if state.crew.wants(badge) && !self.is_over(&state) {
             return false;
         }
         self.end(state, badge);
@@ -552,10 +631,8 @@ impl Shared {
         self.count(&state);
         drop(state);
         self.ended.notify_all();
-        if came_back {
-            // The pool may serve again.
-            self.wake_one();
-        }
+        // The pool may serve again; or who leaves was woken for work that is another's now.
+        self.wake_one();
     }
 }
 
@@ -570,7 +647,7 @@ fn alarm(readers: Vec<Arc<dyn Serve>>) {
 fn start_missing(shared: &Arc<Shared>, state: &mut State) {
     while let Some((badge, activity)) = state.crew.vacancy() {
         let own = Arc::clone(shared);
-        let name = format!("prefetch-{}", badge.number);
+        let name = format!("{}-{}", shared.config.name, badge.number);
         let body = move || {
             let me = Me {
                 badge,
@@ -617,7 +694,9 @@ fn run(shared: &Arc<Shared>, me: &Me<'_>) {
         if shared.serve_one(me, &mut line) {
             shared.recant();
         } else {
+            shared.rest.begin(me.badge.number);
             shared.sleep(me.badge);
+            shared.rest.end(me.badge.number);
         }
     }
 }

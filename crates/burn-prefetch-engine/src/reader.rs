@@ -10,13 +10,19 @@ use crate::job::Job;
 use crate::plan::EpochPlan;
 use crate::pool::{Pool, Registration, Serve, current_worker};
 use crate::ring::Delivery;
-use crate::source::{Outcome, Source};
+use crate::source::{Made, Outcome, Source};
 use crate::standing::Standing;
+use crate::sync::Moment;
+use crate::ticket::Tickets;
 use crate::unwind::{dispose, guard};
-use crate::watch::{Patience, Watch};
+use crate::uploads::Uploads;
+use crate::watch::{Patience, Pools, Watch};
 
 /// With so many batches at hand, and cheap ones, workers are woken for several places at once.
 const MANY: usize = 16;
+
+/// While batches are at hand the tuner is asked after so many.
+const SELDOM: usize = 16;
 
 /// How a pass runs.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +49,8 @@ pub struct Reader<S: Source> {
     pool: Arc<Pool>,
     config: ReaderConfig,
     registration: Option<Registration>,
+    /// Its place in the line of the uploader.
+    upload_registration: Option<Registration>,
     /// Batches taken from the ring and not returned: still alive, still in the window.
     at_hand: VecDeque<(usize, Outcome<S>)>,
     /// How many batches this reader has returned.
@@ -93,7 +101,8 @@ impl<S: Source> Reader<S> {
             begins: standing.clone(),
         };
         let items_returned = items_of(&standing, &job.plan);
-        let feed = Feed::new(job, pool.size(), pass);
+        let tickets = Tickets::new(&job.account, (pool.size(), &pool.bell()));
+        let feed = Feed::new(job, (pool.size(), tickets), pass);
         let mut reader = Self::of(feed, pool, config);
         (reader.standing, reader.items_returned) = (standing, items_returned);
         reader
@@ -101,15 +110,20 @@ impl<S: Source> Reader<S> {
 
     fn of(feed: Feed<S>, pool: Arc<Pool>, config: ReaderConfig) -> Self {
         let feed = Arc::new(feed);
+        feed.job().account.tally.pass();
         let over = feed.turns() == 0;
         let works = !over && pool.size() > 0;
         let registration = works.then(|| pool.register(Arc::<Feed<S>>::clone(&feed)));
+        let uploader = feed.job().uploader.as_ref().filter(|_| !over);
+        let uploads = Uploads(Arc::clone(&feed));
+        let upload_registration = uploader.map(|it| it.pool.register(Arc::new(uploads)));
         let watch = Watch::new(config.patience, feed.job().id());
         Self {
             feed,
             pool,
             config,
             registration,
+            upload_registration,
             at_hand: VecDeque::new(),
             turn: 0,
             standing: Standing::default(),
@@ -191,8 +205,21 @@ impl<S: Source> Reader<S> {
 
     /// Waits, or works, until a batch is at hand; an error is no batch's own.
     fn fetch(&mut self) -> Result<(), LoadError> {
+        let mut begun = None;
+        let outcome = self.fetch_since(&mut begun);
+        let tally = &self.feed.job().account.tally;
+        match begun.map(Moment::elapsed) {
+            Some(waited) => tally.waited(waited),
+            None if outcome.is_ok() => tally.found(),
+            None => {}
+        }
+        outcome
+    }
+
+    /// Notes since when it waits, or works, if it has to.
+    fn fetch_since(&mut self, begun: &mut Option<Moment>) -> Result<(), LoadError> {
         loop {
-            let version = self.pool.version();
+            let version = self.version();
             if let Some(trouble) = self.trouble() {
                 return Err(trouble);
             }
@@ -201,6 +228,7 @@ impl<S: Source> Reader<S> {
                 self.wait_no_more();
                 return Ok(());
             }
+            begun.get_or_insert_with(Moment::now);
             if self.watch.is_over() {
                 return Err(self.give_up());
             }
@@ -209,6 +237,7 @@ impl<S: Source> Reader<S> {
             }
             self.freed = 0;
             self.pool.wake_one();
+            self.wake_uploader();
             if !self.feed.comes_soon() {
                 self.wait(version);
             }
@@ -217,24 +246,63 @@ impl<S: Source> Reader<S> {
 
     /// Does the work itself where nobody else might: without workers, and on a worker's thread.
     fn help(&self) -> Result<bool, LoadError> {
-        if self.pool.live() > 0 && current_worker().is_none() {
-            return Ok(false);
+        let mut served = false;
+        if self.pool.live() == 0 || current_worker().is_some() {
+            let hand = self.pool.hand().map_err(|source| self.unprepared(source))?;
+            served = self.feed.serve(&hand);
         }
-        match self.pool.hand() {
-            Ok(hand) => Ok(self.feed.serve(&hand)),
-            Err(source) => Err(self.unprepared(source)),
+        if let Some(pool) = self.uploader().filter(|_| self.uploads_itself()) {
+            let hand = pool.hand().map_err(|source| self.unprepared(source))?;
+            served |= self.feed.upload(&hand);
+        }
+        Ok(served)
+    }
+
+    /// Whether the calling thread cannot wait for the uploader: it may be that, or be waited for by it.
+    fn uploads_itself(&self) -> bool {
+        let uploader = self.uploader();
+        uploader.is_some_and(|pool| pool.live() == 0 || current_worker().is_some())
+    }
+
+    fn uploader(&self) -> Option<&Pool> {
+        let uploader = self.feed.job().uploader.as_ref()?;
+        Some(&uploader.pool)
+    }
+
+    fn wake_uploader(&self) {
+        if let Some(uploader) = self.uploader() {
+            uploader.wake_one();
         }
     }
 
+    /// Changes with who works for this reader.
+    fn version(&self) -> (usize, usize) {
+        let uploader = self.uploader().map_or(0, Pool::version);
+        (self.pool.version(), uploader)
+    }
+
+    /// Runs `what` with the watch and those whom it looks at.
+    fn watching<T>(&mut self, what: impl FnOnce(&mut Watch, Pools<'_>) -> T) -> T {
+        let uploader = self.feed.job().uploader.as_ref();
+        let pools = Pools {
+            workers: &self.pool,
+            uploader: uploader.map(|uploader| &*uploader.pool),
+        };
+        what(&mut self.watch, pools)
+    }
+
     /// Sleeps, unless the pool is not what it was at that `version`.
-    fn wait(&mut self, version: usize) {
-        self.watch.begin(&self.pool);
+    fn wait(&mut self, version: (usize, usize)) {
+        self.watching(Watch::begin);
         let pause = self.watch.pause();
+        let own = self.uploads_itself();
         let pool = &self.pool;
         let since = *self.waiting_since.get_or_insert_with(|| pool.tick());
-        let in_time = self.feed.wait(since, pause, || pool.version() != version);
+        let in_time = self
+            .feed
+            .wait((since, own), pause, || self.version() != version);
         if !in_time {
-            self.watch.look(&self.pool);
+            self.watching(Watch::look);
         }
     }
 
@@ -246,7 +314,13 @@ impl<S: Source> Reader<S> {
     }
 
     fn trouble(&self) -> Option<LoadError> {
-        self.pool.trouble(|stage, worker| self.place(stage, worker))
+        let at = |stage, worker| self.place(stage, worker);
+        let uploader = || self.uploader()?.trouble(at);
+        self.pool.trouble(at).or_else(uploader)
+    }
+
+    fn is_troubled(&self) -> bool {
+        self.pool.is_troubled() || self.uploader().is_some_and(Pool::is_troubled)
     }
 
     fn unprepared(&self, source: SharedError) -> LoadError {
@@ -260,7 +334,7 @@ impl<S: Source> Reader<S> {
         LoadError::Timeout {
             at: self.place(Stage::Wait, None),
             after: self.watch.limit(),
-            crew: Box::new(self.watch.give_up(&self.pool)),
+            crew: Box::new(self.watching(Watch::give_up)),
         }
     }
 
@@ -289,6 +363,16 @@ impl<S: Source> Reader<S> {
         }
     }
 
+    /// Has the tuner look, if there is one, and not for each batch of many.
+    fn tune(&self) {
+        let account = &self.feed.job().account;
+        if let Some(tuning) = &account.tuning
+            && (self.at_hand.is_empty() || self.turn.is_multiple_of(SELDOM))
+        {
+            tuning.look(|| account.totals(), (&account.dial, &self.pool));
+        }
+    }
+
     /// Begins the next epoch, if it is to be warm and this one has nothing left to start.
     fn warm_next(&mut self) {
         let wanted = self.config.warm_next && self.registration.is_some();
@@ -312,12 +396,17 @@ impl<S: Source> Reader<S> {
         if let Some(registration) = self.registration.take() {
             self.pool.unregister(&registration);
         }
+        let uploads = self.upload_registration.take();
+        if let (Some(registration), Some(pool)) = (uploads, self.uploader()) {
+            pool.unregister(&registration);
+        }
         let at_hand = self.at_hand.drain(..);
-        at_hand.for_each(|(_, outcome)| dispose(outcome));
+        at_hand.for_each(|(_, made)| dispose(made));
     }
 
     /// Ends the pass with its last item.
     fn fail(&mut self, error: LoadError) -> LoadError {
+        self.feed.job().account.tally.failed();
         self.end();
         self.next = None;
         error
@@ -325,17 +414,21 @@ impl<S: Source> Reader<S> {
 }
 
 impl<S: Source> Iterator for Reader<S> {
-    type Item = Result<S::Batch, LoadError>;
+    type Item = Result<S::Output, LoadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.over {
             return None;
         }
-        let at_hand = !self.at_hand.is_empty() && !self.pool.is_troubled();
-        if !at_hand && let Err(error) = self.fetch() {
+        let at_hand = !self.at_hand.is_empty() && !self.is_troubled();
+        if at_hand {
+            self.feed.job().account.tally.found();
+        } else if let Err(error) = self.fetch() {
             return Some(Err(self.fail(error)));
         }
-        let (number, outcome) = self.at_hand.pop_front()?;
+        let (number, Made { outcome, ticket }) = self.at_hand.pop_front()?;
+        // Before the place is free: who takes that finds the bytes free too.
+        drop(ticket);
         let batch = match outcome {
             Ok(batch) => batch,
             Err(error) => return Some(Err(self.fail(error))),
@@ -345,6 +438,8 @@ impl<S: Source> Iterator for Reader<S> {
         self.items_returned += self.feed.plan().real_items(number);
         self.padding = self.feed.plan().padding(number);
         self.feed.returned_one(self.turn);
+        self.wake_uploader();
+        self.tune();
         self.warm_next();
         let is_last = self.turn == self.feed.turns();
         if !is_last || self.next.is_some() {

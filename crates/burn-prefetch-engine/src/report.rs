@@ -31,6 +31,15 @@ pub enum Doing {
         /// Whether it does so for the iterator that waited, not for another on the same workers.
         here: bool,
     },
+    /// It is inside the batcher's upload.
+    Uploading {
+        /// The epoch.
+        epoch: usize,
+        /// The batch within the epoch.
+        batch: usize,
+        /// Whether it does so for the iterator that waited, not for another.
+        here: bool,
+    },
 }
 
 impl fmt::Display for Doing {
@@ -52,6 +61,10 @@ impl fmt::Display for Doing {
             }
             Self::Assembling { epoch, batch, here } => {
                 write!(f, "assembling batch {batch}")?;
+                (epoch, here)
+            }
+            Self::Uploading { epoch, batch, here } => {
+                write!(f, "uploading batch {batch}")?;
                 (epoch, here)
             }
         };
@@ -80,11 +93,28 @@ pub struct WorkerReport {
 
 impl fmt::Display for WorkerReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "worker {} {}", self.worker, self.doing)?;
+        write!(f, "worker {} ", self.worker)?;
+        self.write_state(f)
+    }
+}
+
+impl WorkerReport {
+    fn write_state(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.doing)?;
         if !self.at_least.is_zero() {
             write!(f, " for {:.1?} or longer", self.at_least)?;
         }
         f.write_str(if self.disowned { ", given up" } else { "" })
+    }
+}
+
+/// The uploader's report in words: it has no number.
+pub(crate) struct OfUploader(pub(crate) WorkerReport);
+
+impl fmt::Display for OfUploader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the uploader ")?;
+        self.0.write_state(f)
     }
 }
 
@@ -94,6 +124,8 @@ impl fmt::Display for WorkerReport {
 pub struct CrewReport {
     /// Each worker, by number.
     pub workers: Vec<WorkerReport>,
+    /// The thread that uploads, where there is one.
+    pub uploader: Option<WorkerReport>,
     /// Threads that were given up earlier and have not come back, beside these.
     pub disowned_before: usize,
 }
@@ -108,6 +140,9 @@ impl fmt::Display for CrewReport {
         let idle: Vec<_> = idle.map(|report| report.worker.to_string()).collect();
         if !idle.is_empty() {
             words.push(format!("idle: {}", idle.join(", ")));
+        }
+        if let Some(uploader) = self.uploader.filter(|report| !is_idle(&report)) {
+            words.push(OfUploader(uploader).to_string());
         }
         if words.is_empty() {
             words.push("no worker is left".to_owned());
@@ -125,14 +160,15 @@ impl fmt::Display for CrewReport {
 mod tests {
     use super::*;
 
+    const IDLE: WorkerReport = WorkerReport {
+        worker: 0,
+        doing: Doing::Idle,
+        at_least: Duration::from_secs(3),
+        disowned: false,
+    };
+
     #[test]
     fn the_list_reads_as_a_line() {
-        let idle = WorkerReport {
-            worker: 0,
-            doing: Doing::Idle,
-            at_least: Duration::from_secs(3),
-            disowned: false,
-        };
         let stuck = WorkerReport {
             worker: 1,
             doing: Doing::Fetching {
@@ -154,19 +190,27 @@ mod tests {
             at_least: Duration::ZERO,
             disowned: false,
         };
-        let workers = vec![idle, stuck, WorkerReport { worker: 2, ..idle }, elsewhere];
+        let doing = Doing::Uploading {
+            epoch: 0,
+            batch: 2,
+            here: true,
+        };
+        let uploader = WorkerReport { doing, ..IDLE };
         let crew = CrewReport {
-            workers,
+            workers: vec![IDLE, stuck, WorkerReport { worker: 2, ..IDLE }, elsewhere],
+            uploader: Some(uploader),
             disowned_before: 1,
         };
         assert_eq!(
             crew.to_string(),
             "worker 1 in index 7 of batch 3 of epoch 0 for 2.1s or longer, given up; \
              worker 3 assembling batch 9 of epoch 2 of another iterator; idle: 0, 2; \
+             the uploader uploading batch 2 of epoch 0 for 3.0s or longer; \
              1 thread given up before has not come back"
         );
         let nobody = CrewReport {
             workers: Vec::new(),
+            uploader: None,
             disowned_before: 0,
         };
         assert_eq!(nobody.to_string(), "no worker is left");

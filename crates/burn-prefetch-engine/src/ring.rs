@@ -56,12 +56,26 @@ impl<T> Ring<T> {
         self.cells.front().is_some_and(Option::is_some)
     }
 
+    /// How many values wait for an earlier one.
+    pub(crate) fn waiting(&self) -> usize {
+        if self.is_ready() {
+            return 0;
+        }
+        self.cells.iter().flatten().count()
+    }
+
     /// Moves what is ready to the end of `out`, with its number.
     pub(crate) fn take_ready(&mut self, out: &mut VecDeque<(usize, T)>) {
-        while self.is_ready() {
-            out.extend(self.cells.pop_front().flatten());
-            self.first += 1;
+        out.extend(std::iter::from_fn(|| self.pop()));
+    }
+
+    /// The next value with its number, if it is there.
+    pub(crate) fn pop(&mut self) -> Option<(usize, T)> {
+        if !self.is_ready() {
+            return None;
         }
+        self.first += 1;
+        self.cells.pop_front().flatten()
     }
 
     /// Empties the ring and gives what was in it.
@@ -99,6 +113,7 @@ mod tests {
         ring.put(2, (2, 'c'));
         ring.put(1, (1, 'b'));
         assert!(!ring.is_ready());
+        assert_eq!(ring.waiting(), 2);
         assert_eq!(ring.take_all().collect::<String>(), "bc");
         assert_eq!(ring.first, 3);
     }

@@ -25,6 +25,8 @@ pub(crate) enum Domain {
     FetchMany,
     /// Assembling one batch; the position is the batch number.
     Assemble,
+    /// Uploading one batch; the position is the batch number.
+    Upload,
     /// Drawing by weight: which column of the alias table; the position is the epoch's.
     Column,
     /// Drawing by weight: the column's own item or its alias; the position is the epoch's.
@@ -53,6 +55,7 @@ impl Domain {
             Self::Fetch => *b"fetch   ",
             Self::FetchMany => *b"fetchall",
             Self::Assemble => *b"assemble",
+            Self::Upload => *b"upload  ",
             Self::Column => *b"column  ",
             Self::Alias => *b"alias   ",
             Self::Exponential => *b"exponent",

@@ -10,6 +10,9 @@ use crate::error::{BoxError, FetchError, LoadError};
 use crate::order_error::OrderError;
 use crate::permutation::RUN;
 use crate::plan::EpochPlan;
+use crate::sync::Moment;
+use crate::tally::Tally;
+use crate::ticket::{Cost, Ticket};
 
 /// The user's side of a loader, in the two steps that workers run.
 ///
@@ -18,8 +21,10 @@ use crate::plan::EpochPlan;
 pub trait Source: Send + Sync + 'static {
     /// What one part writes into.
     type Piece: Send + 'static;
-    /// What the loader yields.
+    /// An assembled batch.
     type Batch: Send + 'static;
+    /// What the loader yields.
+    type Output: Send + 'static;
 
     /// Opens the target of a batch of `len` items as `parts` pieces.
     ///
@@ -41,15 +46,96 @@ pub trait Source: Send + Sync + 'static {
     /// What the user's code returned. A panic is caught by the engine.
     fn assemble(&self, pieces: Pieces<Self::Piece>) -> Result<Self::Batch, BoxError>;
 
-    /// What a batch of `len` items counts for in a limit on bytes.
-    fn cost(&self, len: usize) -> u64 {
+    /// Makes what the loader yields of an assembled batch: most often by moving it to a device.
+    ///
+    /// With an [`Uploader`](crate::Uploader) this runs on its thread, one batch after the other; without
+    /// one, on the thread that assembled the batch.
+    ///
+    /// # Errors
+    ///
+    /// What the user's code returned. A panic is caught by the engine.
+    fn upload(&self, batch: Self::Batch) -> Result<Self::Output, BoxError>;
+
+    /// What a batch of `len` items will take, as far as that is known before it is made.
+    ///
+    /// Runs under the reader's lock: no user code, nothing that blocks.
+    fn cost(&self, len: usize) -> Cost {
         let _ = len;
-        0
+        Cost::Known(0)
+    }
+
+    /// How many bytes an assembled batch has; `None` where nobody measures, so that what it was
+    /// expected to take stands. Runs as [`assemble`](Self::assemble) does.
+    fn size(&self, batch: &Self::Batch) -> Option<u64> {
+        let _ = batch;
+        None
     }
 }
 
+/// An assembled batch, or why there is none.
+pub(crate) type Assembled<S> = Made<<S as Source>::Batch>;
+
 /// A finished batch, or why there is none.
-pub(crate) type Outcome<S> = Result<<S as Source>::Batch, LoadError>;
+pub(crate) type Outcome<S> = Made<<S as Source>::Output>;
+
+/// What has been made of a batch so far, and what it holds of the budget, which is given back after
+/// it is gone.
+pub(crate) struct Made<T> {
+    pub(crate) outcome: Result<T, LoadError>,
+    pub(crate) ticket: Ticket,
+}
+
+impl<T> Made<T> {
+    pub(crate) fn is_err(&self) -> bool {
+        self.outcome.is_err()
+    }
+
+    pub(crate) fn is_ok(&self) -> bool {
+        self.outcome.is_ok()
+    }
+
+    /// The next step, under the same ticket. An error holds no bytes.
+    pub(crate) fn and_then<U>(self, step: impl FnOnce(T) -> Result<U, LoadError>) -> Made<U> {
+        let Self {
+            outcome,
+            mut ticket,
+        } = self;
+        let outcome = outcome.and_then(step);
+        if outcome.is_err() {
+            ticket.weighed(0);
+        }
+        Made { outcome, ticket }
+    }
+}
+
+/// Takes the time of each item, where that does not show.
+#[derive(Debug)]
+pub(crate) struct StopWatch<'a> {
+    tally: &'a Tally,
+    /// The item being fetched, and since when.
+    running: Option<(usize, Moment)>,
+}
+
+impl<'a> StopWatch<'a> {
+    pub(crate) fn new(tally: &'a Tally) -> Self {
+        Self {
+            tally,
+            running: None,
+        }
+    }
+
+    /// The item before is fetched; the next one begins.
+    fn lap(&mut self, next: Option<usize>) {
+        if next.is_none() && self.running.is_none() {
+            return;
+        }
+        let now = Moment::now();
+        let next = next.map(|index| (index, now));
+        if let Some((index, begun)) = std::mem::replace(&mut self.running, next) {
+            self.tally.fetched(index, now.since(begun));
+        }
+    }
+}
 
 /// The positions that one part fetches, and which of them is being fetched.
 ///
@@ -73,6 +159,7 @@ pub struct Part<'a> {
     failed: Option<OrderError>,
     /// Where the worker writes what it does.
     activity: Option<&'a Activity>,
+    watch: Option<StopWatch<'a>>,
 }
 
 impl<'a> Part<'a> {
@@ -80,7 +167,7 @@ impl<'a> Part<'a> {
         plan: &'a EpochPlan,
         batch: &Range<usize>,
         within: &Range<usize>,
-        activity: Option<&'a Activity>,
+        (activity, watch): (Option<&'a Activity>, Option<StopWatch<'a>>),
     ) -> Self {
         Self {
             plan,
@@ -93,6 +180,7 @@ impl<'a> Part<'a> {
             asked: Vec::new(),
             failed: None,
             activity,
+            watch,
         }
     }
 
@@ -182,6 +270,13 @@ impl<'a> Part<'a> {
         self.failed.take()
     }
 
+    /// The fetch has ended, and so has that of the last item.
+    pub(crate) fn ended(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.lap(None);
+        }
+    }
+
     /// The indices that were asked for in one call.
     pub(crate) fn into_asked(self) -> Vec<usize> {
         self.asked
@@ -196,6 +291,9 @@ impl Iterator for Part<'_> {
         Scope::set_index(index);
         if let Some(activity) = self.activity {
             activity.item(index);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.lap(Some(index));
         }
         Some(index)
     }

@@ -45,6 +45,23 @@ impl<T> Mutex<T> {
     }
 }
 
+/// A lock for what is only counted: held for a few instructions and never over another one, so that
+/// the model checker need not know of it.
+#[derive(Debug, Default)]
+pub(crate) struct QuietMutex<T>(std::sync::Mutex<T>);
+
+impl<T> QuietMutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(std::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> impl std::ops::DerefMut<Target = T> {
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
 /// A condition that threads wait for under a [`Mutex`].
 #[derive(Debug, Default)]
 pub(crate) struct Condvar(imp::Condvar);
@@ -155,6 +172,18 @@ impl Moment {
     #[cfg(not(shuttle))]
     pub(crate) fn elapsed(self) -> Duration {
         self.0.elapsed()
+    }
+
+    /// The time from an earlier moment to this one.
+    #[cfg(not(shuttle))]
+    pub(crate) fn since(self, earlier: Self) -> Duration {
+        self.0.saturating_duration_since(earlier.0)
+    }
+
+    /// Under the model checker nothing depends on it.
+    #[cfg(shuttle)]
+    pub(crate) fn since(self, _earlier: Self) -> Duration {
+        Duration::ZERO
     }
 
     /// No time or a millisecond: the model checker decides.

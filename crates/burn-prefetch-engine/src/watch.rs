@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::crew::{Badge, Sight};
 use crate::pool::Pool;
-use crate::report::{CrewReport, Doing, WorkerReport};
+use crate::report::{CrewReport, Doing, OfUploader, WorkerReport};
 use crate::sync::Moment;
 
 /// So many looks at the workers fit into the shorter of the two limits.
@@ -22,6 +22,20 @@ pub struct Patience {
     pub stall_warning: Option<Duration>,
 }
 
+/// Whom a reader waits for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pools<'a> {
+    pub(crate) workers: &'a Pool,
+    pub(crate) uploader: Option<&'a Pool>,
+}
+
+impl Pools<'_> {
+    /// How many threads have been given up and have not come back.
+    fn disowned(&self) -> usize {
+        self.workers.disowned() + self.uploader.map_or(0, Pool::disowned)
+    }
+}
+
 /// What one wait has seen so far.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -30,6 +44,8 @@ pub(crate) struct Watch {
     pass: usize,
     begun: Option<Moment>,
     seen: Vec<Sight>,
+    /// The uploader, where there is one.
+    uploader: Vec<Sight>,
 }
 
 impl Watch {
@@ -39,11 +55,12 @@ impl Watch {
             pass,
             begun: None,
             seen: Vec::new(),
+            uploader: Vec::new(),
         }
     }
 
     /// The wait begins, unless it has begun already.
-    pub(crate) fn begin(&mut self, pool: &Pool) {
+    pub(crate) fn begin(&mut self, pools: Pools<'_>) {
         if self.begun.is_some() || self.patience == Patience::default() {
             return;
         }
@@ -51,13 +68,21 @@ impl Watch {
         self.begun = Some(now);
         // A stall may be noticed a look later; who is given up must be known since the beginning.
         if self.patience.timeout.is_some() {
-            self.seen = pool.look(now, self.pass);
+            self.see(now, pools);
+        }
+    }
+
+    fn see(&mut self, now: Moment, pools: Pools<'_>) {
+        self.seen = pools.workers.look(now, self.pass);
+        if let Some(uploader) = pools.uploader {
+            self.uploader = uploader.look(now, self.pass);
         }
     }
 
     pub(crate) fn end(&mut self) {
         self.begun = None;
         self.seen.clear();
+        self.uploader.clear();
     }
 
     /// How long to wait until the next look; `None`: for ever.
@@ -74,17 +99,20 @@ impl Watch {
 
     /// Looks at every worker: warns of those that stall, and gives up those that somebody has waited
     /// for in vain before and that have been in that same call for long enough now.
-    pub(crate) fn look(&mut self, pool: &Pool) {
-        self.seen = pool.look(Moment::now(), self.pass);
+    pub(crate) fn look(&mut self, pools: Pools<'_>) {
+        self.see(Moment::now(), pools);
         if let Some(limit) = self.patience.stall_warning {
-            self.stalled(limit).for_each(|seen| self.warn(seen));
+            for seen in stalled(&self.seen, limit) {
+                self.warn(seen, || report(seen, &[]).to_string());
+            }
+            for seen in stalled(&self.uploader, limit) {
+                self.warn(seen, || OfUploader(report(seen, &[])).to_string());
+            }
         }
         if let Some(limit) = self.patience.timeout {
-            let stuck = self.stalled(limit);
-            let suspects = stuck.filter(|seen| seen.activity.is_suspect(seen.call));
-            let suspects: Vec<_> = suspects.collect();
-            if !suspects.is_empty() {
-                pool.give_up_on(&suspects);
+            give_up_suspects(pools.workers, &self.seen, limit);
+            if let Some(uploader) = pools.uploader {
+                give_up_suspects(uploader, &self.uploader, limit);
             }
         }
     }
@@ -100,18 +128,17 @@ impl Watch {
 
     /// Gives up the workers that have been in one call for as long as the reader may wait, and
     /// reports of all. The others that are busy are given up by a later look, if they stay so.
-    pub(crate) fn give_up(&mut self, pool: &Pool) -> CrewReport {
-        self.seen = pool.look(Moment::now(), self.pass);
+    pub(crate) fn give_up(&mut self, pools: Pools<'_>) -> CrewReport {
+        self.see(Moment::now(), pools);
         let limit = self.limit();
-        let stuck: Vec<_> = self.stalled(limit).collect();
-        let disowned_before = pool.disowned();
-        let gone = pool.give_up_on(&stuck);
-        for seen in self.stalled(Duration::ZERO) {
-            seen.activity.suspect(seen.call);
-        }
-        let workers = self.seen.iter().map(|seen| report(seen, &gone)).collect();
+        let disowned_before = pools.disowned();
+        let workers = give_up_stuck(pools.workers, &self.seen, limit);
+        let uploader = pools
+            .uploader
+            .and_then(|pool| give_up_stuck(pool, &self.uploader, limit).pop());
         CrewReport {
             workers,
+            uploader,
             disowned_before,
         }
     }
@@ -125,22 +152,41 @@ impl Watch {
         self.begun.map(Moment::elapsed).unwrap_or_default()
     }
 
-    /// Who has been in one call for so long.
-    fn stalled(&self, limit: Duration) -> impl Iterator<Item = &Sight> {
-        let busy = self.seen.iter().filter(|seen| seen.doing != Doing::Idle);
-        busy.filter(move |seen| seen.since.elapsed() >= limit)
-    }
-
-    fn warn(&self, seen: &Sight) {
+    fn warn(&self, seen: &Sight, words: impl FnOnce() -> String) {
         if seen.activity.report_once(seen.call) {
             let hint = match self.patience.timeout {
                 None => "; a timeout would end the wait",
                 Some(_) => "",
             };
-            let words = report(seen, &[]);
+            let words = words();
             log::warn!("{words}, and a batch is waited for{hint}");
         }
     }
+}
+
+/// Who has been in one call for so long.
+fn stalled(seen: &[Sight], limit: Duration) -> impl Iterator<Item = &Sight> {
+    let busy = seen.iter().filter(|seen| seen.doing != Doing::Idle);
+    busy.filter(move |seen| seen.since.elapsed() >= limit)
+}
+
+fn give_up_suspects(pool: &Pool, seen: &[Sight], limit: Duration) {
+    let stuck = stalled(seen, limit);
+    let suspects = stuck.filter(|seen| seen.activity.is_suspect(seen.call));
+    let suspects: Vec<_> = suspects.collect();
+    if !suspects.is_empty() {
+        pool.give_up_on(&suspects);
+    }
+}
+
+/// Gives up who has been in one call for too long; whoever is busy may be by a later look. All reports.
+fn give_up_stuck(pool: &Pool, seen: &[Sight], limit: Duration) -> Vec<WorkerReport> {
+    let stuck: Vec<_> = stalled(seen, limit).collect();
+    let gone = pool.give_up_on(&stuck);
+    for seen in stalled(seen, Duration::ZERO) {
+        seen.activity.suspect(seen.call);
+    }
+    seen.iter().map(|seen| report(seen, &gone)).collect()
 }
 
 fn report(seen: &Sight, gone: &[Badge]) -> WorkerReport {

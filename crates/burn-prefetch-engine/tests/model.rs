@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-use burn_prefetch_engine::{Background, Lifetime, LoadError, Patience, Standing, WorkerInit};
-use doubles::{Loader, Numbers};
+use burn_prefetch_engine::{
+    Background, Lifetime, LoadError, MemoryBudget, Patience, Standing, WorkerInit,
+};
+use doubles::{Declared, Loader, Numbers};
 use shuttle::sync::mpsc::channel;
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::thread::{spawn, yield_now};
@@ -466,5 +468,244 @@ fn an_iterator_run_ahead_is_whole_and_ends_early() {
         drop(ahead);
         // The thread lets go of what it had.
         assert!(begun.into_iter().count() <= 1);
+    });
+}
+
+#[test]
+fn batches_uploaded_by_another_thread_come_in_order() {
+    check(|| drained(&Loader::new(Numbers::new(), 1, (3, 1)).ahead(2).uploads(0)));
+    check(|| drained(&Loader::new(Numbers::new(), 2, (4, 1)).ahead(2).uploads(1)));
+}
+
+/// The reader looks at what has been uploaded and does not ask for more.
+#[test]
+fn a_batch_returned_lets_the_next_be_uploaded() {
+    check(|| {
+        let uploaded = Arc::new((Mutex::new(0), Condvar::new()));
+        let count = Arc::clone(&uploaded);
+        let source = Numbers::uploading(move |_| {
+            *count.0.lock().unwrap() += 1;
+            count.1.notify_one();
+            Ok(())
+        });
+        let loader = Loader::new(source, 1, (4, 1)).ahead(4).uploads(1);
+        let mut pass = loader.iter();
+        for returned in 1..=3 {
+            assert!(pass.next().is_some());
+            let all = uploaded.0.lock().unwrap();
+            let all = uploaded
+                .1
+                .wait_while(all, |all| *all < returned + 1)
+                .unwrap();
+            assert!(*all <= returned + 1, "one ahead and no more");
+        }
+    });
+}
+
+#[test]
+fn a_reader_inside_an_upload_uploads_itself() {
+    check(|| {
+        let inner = Loader::new(Numbers::new(), 1, (2, 1)).ahead(1).uploads(0);
+        let inside = inner.clone();
+        let source = Numbers::uploading(move |_| {
+            drained(&inside);
+            Ok(())
+        });
+        let mut outer = inner.over(source);
+        outer.plan = Loader::new(Numbers::new(), 0, (1, 1)).plan;
+        drained(&outer);
+    });
+}
+
+#[test]
+fn a_pass_that_is_uploaded_ends_early() {
+    check(|| {
+        let loader = Loader::new(Numbers::new(), 1, (4, 1))
+            .ahead(3)
+            .uploads(2)
+            .warm();
+        assert_eq!(loader.iter().take(1).count(), 1);
+        drained(&loader);
+    });
+}
+
+#[test]
+fn an_uploader_that_has_settled_holds_nothing() {
+    check(|| {
+        let loader = Loader::new(Numbers::new(), 1, (3, 1)).ahead(2).uploads(1);
+        assert_eq!(loader.iter().take(1).count(), 1);
+        let source = Arc::downgrade(&loader.source);
+        let uploader = loader.uploader.clone().unwrap();
+        drop(loader);
+        // Under the checker no time passes, or all of it at once: then the wait is over unfinished.
+        uploader.pool.settle(Duration::MAX);
+        assert!(source.upgrade().is_none());
+    });
+}
+
+fn hundred(_first: usize) -> u64 {
+    100
+}
+
+/// Waits until every byte is back and no reader is left.
+fn all_returned(budget: &MemoryBudget) {
+    while budget.stats().used.now > 0 || budget.stats().readers > 0 {
+        yield_now();
+    }
+}
+
+#[test]
+fn two_readers_share_a_budget_of_one_batch() {
+    check(|| {
+        let budget = MemoryBudget::new(100);
+        let sized = || Numbers::new().sized(hundred, Declared::AtMost(100));
+        let loader = Loader::new(sized(), 1, (3, 1)).ahead(2).budget(&budget);
+        let other = Loader::new(sized(), 1, (3, 1)).ahead(2).budget(&budget);
+        let thread = spawn(move || drained(&other));
+        drained(&loader);
+        thread.join().unwrap();
+        assert!(budget.stats().used.most <= 200);
+        drop(loader);
+        all_returned(&budget);
+    });
+}
+
+#[test]
+fn two_readers_on_one_thread_with_room_for_one_batch() {
+    check(|| {
+        let budget = MemoryBudget::new(100);
+        let source = Numbers::new().sized(hundred, Declared::AtMost(100));
+        let loader = Loader::new(source, 1, (3, 1)).ahead(2).budget(&budget);
+        assert_eq!(loader.iter().zip(loader.iter()).count(), 3);
+        assert!(budget.stats().used.most <= 200);
+    });
+}
+
+#[test]
+fn a_budget_of_one_batch_is_one_batch_at_every_moment() {
+    check(|| {
+        let budget = MemoryBudget::new(100);
+        let source = Numbers::new().sized(hundred, Declared::AtMost(100));
+        let loader = Loader::new(source, 2, (4, 1)).ahead(2).budget(&budget);
+        drained(&loader);
+        assert_eq!(budget.stats().used.most, 100);
+        all_returned(&budget);
+    });
+}
+
+#[test]
+fn who_was_refused_is_told_of_the_bytes_of_another() {
+    check(|| {
+        let begun = Arc::new((Mutex::new(0), Condvar::new()));
+        let count = Arc::clone(&begun);
+        let source = Numbers::fetching(move |_| {
+            *count.0.lock().unwrap() += 1;
+            count.1.notify_one();
+            Ok(())
+        });
+        let budget = MemoryBudget::new(200);
+        let sized = source.sized(hundred, Declared::AtMost(100));
+        let loader = Loader::new(sized, 1, (3, 1)).ahead(2).budget(&budget);
+        let source = Numbers::new().sized(hundred, Declared::AtMost(100));
+        let other = Loader::new(source, 1, (2, 1)).ahead(2).budget(&budget);
+        let mut holds = other.iter();
+        let waiting = loader.iter();
+        assert!(holds.next().is_some());
+        drop(holds);
+        // Both of its window, and nobody has asked for any.
+        let all = begun.0.lock().unwrap();
+        drop(begun.1.wait_while(all, |all| *all < 2).unwrap());
+        drop(waiting);
+        drop((loader, other));
+        all_returned(&budget);
+    });
+}
+
+#[test]
+fn a_batch_has_its_bytes_until_its_last_part_is_back() {
+    check(|| {
+        let budget = MemoryBudget::new(100);
+        let (uncounted, seen) = (Arc::new(AtomicUsize::new(0)), budget.clone());
+        let sees = Arc::clone(&uncounted);
+        let source = Numbers::fetching(move |_| {
+            yield_now();
+            sees.fetch_add(usize::from(seen.stats().used.now == 0), SeqCst);
+            Ok(())
+        });
+        let source = source.sized(hundred, Declared::AtMost(100));
+        let loader = Loader::new(source, 2, (4, 2)).ahead(2).parts(2);
+        let loader = loader.budget(&budget);
+        let unread = loader.iter();
+        while budget.stats().used.now == 0 {
+            yield_now();
+        }
+        drop(unread);
+        all_returned(&budget);
+        assert_eq!(uncounted.load(SeqCst), 0);
+        drained(&loader);
+    });
+}
+
+#[test]
+fn readers_that_look_at_once_do_not_both_take_what_is_left() {
+    check(|| {
+        // Room for each reader's oldest batch, and for one more.
+        let budget = MemoryBudget::new(300);
+        let sized = || Numbers::new().sized(hundred, Declared::AtMost(100));
+        let loaders = [(); 2].map(|()| Loader::new(sized(), 1, (3, 1)).ahead(2).budget(&budget));
+        let passes = loaders.each_ref().map(Loader::iter);
+        for pass in passes {
+            assert_eq!(pass.count(), 3);
+        }
+        assert!(budget.stats().used.most <= 300);
+    });
+}
+
+/// A source that counts the items that were begun, and who waits for a number of them.
+fn counting() -> (Numbers, impl Fn(usize)) {
+    let begun = Arc::new((Mutex::new(0), Condvar::new()));
+    let count = Arc::clone(&begun);
+    let source = Numbers::fetching(move |_| {
+        *count.0.lock().unwrap() += 1;
+        count.1.notify_one();
+        Ok(())
+    });
+    let wait = move |items: usize| {
+        let all = begun.0.lock().unwrap();
+        drop(begun.1.wait_while(all, |all| *all < items).unwrap());
+    };
+    (source, wait)
+}
+
+#[test]
+fn a_wider_window_is_filled_unasked() {
+    check(|| {
+        let (source, wait_for) = counting();
+        let loader = Loader::new(source, 1, (4, 1)).ahead(1);
+        let pass = loader.iter();
+        wait_for(1);
+        loader.account.dial.set_ahead(3);
+        wait_for(3);
+        assert_eq!(pass.map(Result::unwrap).count(), 4);
+    });
+}
+
+#[test]
+fn workers_come_and_go_while_a_pass_runs() {
+    check(|| {
+        let (source, wait_for) = counting();
+        let loader = Loader::new(source, 1, (6, 1)).ahead(2);
+        let mut pass = loader.iter();
+        assert!(pass.next().is_some());
+        loader.pool.resize(3);
+        assert!(pass.next().is_some());
+        loader.pool.resize(1);
+        // Nobody asks: who has left was woken for this.
+        wait_for(4);
+        assert_eq!(pass.map(Result::unwrap).count(), 4);
+        while loader.pool.live() > 1 {
+            yield_now();
+        }
+        drained(&loader);
     });
 }

@@ -6,15 +6,21 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use burn_prefetch_engine::{BoxError, IntoOrder, IntoPlan, WorkerInit};
+use burn_prefetch_engine::{BoxError, Decision, IntoOrder, IntoPlan, WorkerInit};
 
+use crate::auto::{Amount, first_workers};
 use crate::burn::{Batcher, DataLoader, Dataset, Device};
 use crate::chosen::Chosen;
 use crate::config_error::ConfigError;
+use crate::host_batcher::{FetchInto, HostBatcher, RowBatcher, Rowwise};
 use crate::loader::PrefetchDataLoader;
+use crate::maker::{Make, MovedBatcher, PlainBatcher, StagedBatcher, Stages};
+use crate::memory::MemoryLimit;
 use crate::settings::{BATCH_SAMPLER, Settings, StallWarning};
-use crate::source::{DatasetSource, Fetch};
+use crate::source::Supply;
+use crate::staged_batch::StagedBatch;
 use crate::state::LoaderState;
+use crate::weigh::Weigh;
 use crate::workers::Workers;
 
 /// Builds data loaders: Burn's builder under the same names, and what it lacks.
@@ -39,14 +45,15 @@ use crate::workers::Workers;
 /// assert_eq!(loader.num_items(), 10);
 /// # }
 /// ```
-pub struct DataLoaderBuilder<I, O> {
-    batcher: Arc<dyn Batcher<I, O>>,
+pub struct DataLoaderBuilder<I, O, M = PlainBatcher<I, O>> {
+    maker: M,
     chosen: Chosen,
     state: Option<LoaderState>,
     settings: Settings,
+    items: PhantomData<fn(I) -> O>,
 }
 
-impl<I, O> fmt::Debug for DataLoaderBuilder<I, O> {
+impl<I, O, M> fmt::Debug for DataLoaderBuilder<I, O, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DataLoaderBuilder")
             .field("chosen", &self.chosen)
@@ -55,24 +62,118 @@ impl<I, O> fmt::Debug for DataLoaderBuilder<I, O> {
     }
 }
 
-impl<I, O> DataLoaderBuilder<I, O>
-where
-    I: Send + 'static,
-    O: Send + 'static,
-{
+impl<I, O> DataLoaderBuilder<I, O, PlainBatcher<I, O>> {
     /// A builder of loaders whose batches `batcher` makes.
     pub fn new<B>(batcher: B) -> Self
     where
         B: Batcher<I, O> + 'static,
     {
         Self {
-            batcher: Arc::new(batcher),
+            maker: PlainBatcher(Arc::new(batcher), Weigh(None)),
             chosen: Chosen::default(),
             state: None,
             settings: Settings::default(),
+            items: PhantomData,
         }
     }
 
+    /// Goes through host memory, page-locked if `pin`: the batcher is given the host device, and the
+    /// tensors of its batches are copied into [slots](crate::StagedBatch) and moved from there, by one
+    /// stream for all workers.
+    ///
+    /// That is for devices with page-locked memory, which are CUDA's, with this crate's feature `cuda`;
+    /// on others the batcher is given the device itself, as ever. A tensor in the host's default type
+    /// becomes one in the device's.
+    #[must_use]
+    pub fn pin_memory(self, pin: bool) -> DataLoaderBuilder<I, O, MovedBatcher<I, O>>
+    where
+        O: StagedBatch,
+    {
+        let mut settings = self.settings;
+        settings.staging.pin_memory = Some(pin);
+        settings.measured = true;
+        DataLoaderBuilder {
+            maker: MovedBatcher(self.maker.0),
+            chosen: self.chosen,
+            state: self.state,
+            settings,
+            items: PhantomData,
+        }
+    }
+}
+
+impl<I, O> DataLoaderBuilder<I, O, PlainBatcher<I, O>> {
+    /// Measures every batch that is made, for [`memory_budget`](Self::memory_budget) and
+    /// [`stats`](PrefetchDataLoader::stats): for tensors there is
+    /// [`ByteCount`](crate::ByteCount).
+    ///
+    /// Runs where the batcher does; a panic is an error of the batch.
+    #[must_use]
+    pub fn batch_bytes(mut self, measure: impl Fn(&O) -> usize + Send + Sync + 'static) -> Self {
+        self.maker.1 = Weigh::new(measure);
+        self.with(|settings| settings.measured = true)
+    }
+}
+
+impl<I, O, B, Form> DataLoaderBuilder<I, O, StagedBatcher<B, Form>>
+where
+    B: HostBatcher<I, O, Form>,
+{
+    /// A builder of loaders whose batches are assembled in host memory, which is page-locked where the
+    /// device can do that, and uploaded from there by one stream for all workers.
+    ///
+    /// `batcher` is a [`RowBatcher`](crate::RowBatcher) or a [`CollateBatcher`](crate::CollateBatcher).
+    pub fn staged(batcher: B) -> Self {
+        let maker = StagedBatcher {
+            batcher: Arc::new(batcher),
+            form: PhantomData,
+        };
+        Self {
+            maker,
+            chosen: Chosen::default(),
+            state: None,
+            settings: Settings {
+                measured: true,
+                ..Settings::default()
+            },
+            items: PhantomData,
+        }
+    }
+}
+
+#[expect(
+    private_bounds,
+    reason = "who makes batches is said by the builder's own functions"
+)]
+impl<I, O, M: Stages> DataLoaderBuilder<I, O, M> {
+    /// Whether host batches are in page-locked memory (default: yes, where the device can).
+    #[must_use]
+    pub fn pin_memory(self, pin: bool) -> Self {
+        self.with(|settings| settings.staging.pin_memory = Some(pin))
+    }
+
+    /// How many batches may be on the device before `next()` returns them (default 1), beside the one in
+    /// use. With 0 a batch is uploaded when `next()` asks for it.
+    ///
+    /// They count in the window as all batches do. Without effect on a device without a stream of its
+    /// own, and with 0 workers.
+    #[must_use]
+    pub fn device_prefetch(self, batches: usize) -> Self {
+        self.with(|settings| settings.staging.device_prefetch = Some(batches))
+    }
+
+    /// How many bytes may be page-locked (default: as many as the batches need that are alive).
+    ///
+    /// Slots are rounded up, by a quarter at most. Where the budget is used up a batch goes through
+    /// pageable memory, and is [counted](crate::StagingStats::pageable_fallbacks); nobody waits. Loaders
+    /// for the same device share its slots, and their budgets are one.
+    #[must_use]
+    pub fn pinned_budget(self, bytes: u64) -> Self {
+        self.with(|settings| settings.staging.pinned_budget = Some(bytes))
+    }
+}
+
+impl<I, O, M> DataLoaderBuilder<I, O, M> {
     /// Items in a batch (default 1); the last of a pass may have fewer.
     #[must_use]
     pub fn batch_size(self, batch_size: usize) -> Self {
@@ -122,11 +223,79 @@ where
         self.with(|settings| settings.seed = Some(seed))
     }
 
+    /// Bytes that batches alive may have together, those of all iterators and copies of this loader
+    /// (default: no bound but the number of batches): so many, a
+    /// [`Fraction`](crate::Fraction) of what the process may use, or a
+    /// [`MemoryBudget`](crate::MemoryBudget) that several loaders share.
+    ///
+    /// An iterator's oldest batch is always allowed, so that nothing can wait for ever; the bound is the
+    /// budget and one batch for each iterator beyond the first. It is exact where
+    /// [`max_batch_bytes`](Self::max_batch_bytes) is given and for batches that all have one size.
+    /// Where sizes are learned ([`batch_bytes`](Self::batch_bytes), and batches that go through host
+    /// memory), each batch counts as the largest of the last 64 until it is made: one that turns out
+    /// larger is counted at once, nothing is begun until that is paid back, and
+    /// [`stats`](PrefetchDataLoader::stats) says by how much. The first one is made alone.
+    ///
+    /// Counted are batches from their first fetch to the `next()` that returns them, and with
+    /// [`item_bytes`](Self::item_bytes) the items of those in the making. Not counted are items
+    /// without it, what your code allocates besides, batches that you keep, the allocator's own, and
+    /// what the device holds of a batch that has been uploaded.
+    #[must_use]
+    pub fn memory_budget(self, budget: impl Into<MemoryLimit>) -> Self {
+        self.with(|settings| settings.budget = Some(budget.into()))
+    }
+
+    /// No batch has more bytes than this, so that [`memory_budget`](Self::memory_budget) is exact from
+    /// the first one on. One that has more is counted with what it has and reported.
+    #[must_use]
+    pub fn max_batch_bytes(self, bytes: u64) -> Self {
+        self.with(|settings| settings.declared.max_batch = Some(bytes))
+    }
+
+    /// No item has more bytes than this: they count, too, until the batch is made of them.
+    #[must_use]
+    pub fn item_bytes(self, bytes: u64) -> Self {
+        self.with(|settings| settings.declared.item = Some(bytes))
+    }
+
+    /// Finds the number of workers and how many batches are alive by itself, and goes on doing so:
+    /// [`num_workers`](Self::num_workers) and [`prefetch`](Self::prefetch) with
+    /// [`Auto`](crate::Auto).
+    #[must_use]
+    pub fn auto(self) -> Self {
+        self.num_workers(crate::Auto).prefetch(crate::Auto)
+    }
+
+    /// The share of the cores that automatic workers may be busy with, at most 1 (default 0.4): no
+    /// more are hired beyond it.
+    #[must_use]
+    pub fn cpu_share(self, share: f64) -> Self {
+        self.with(|settings| settings.auto.cpu_share = Some(share))
+    }
+
+    /// Takes the decisions of an earlier run again, each after as many batches as then, instead of
+    /// new ones: what [`decisions`](crate::LoaderControl::decisions) gave.
+    #[must_use]
+    pub fn replay(self, decisions: impl Into<Vec<Decision>>) -> Self {
+        self.with(|settings| settings.auto.replay = Some(decisions.into()))
+    }
+
     /// Threads that make batches, at most 1,024; 0 (default) makes them on the thread that calls
     /// `next()`. Where the system refuses to start as many, a warning is logged and fewer do the work.
+    ///
+    /// With [`Auto`](crate::Auto) there are 2 at first, if there is a core left for training, and while
+    /// `next()` waits for them one more after the other, as long as that makes batches come faster:
+    /// at most as many as there are cores but one, and not beyond [`cpu_share`](Self::cpu_share).
     #[must_use]
-    pub fn num_workers(self, num_workers: usize) -> Self {
-        self.with(|settings| settings.crew.num_workers = Some(num_workers))
+    pub fn num_workers(self, num_workers: impl Into<Amount>) -> Self {
+        let num_workers = num_workers.into();
+        self.with(|settings| {
+            settings.auto.workers = num_workers == Amount::Auto;
+            settings.crew.num_workers = Some(match num_workers {
+                Amount::Given(workers) => workers,
+                Amount::Auto => first_workers(),
+            });
+        })
     }
 
     /// The device that the batcher is given (default: Burn's default device).
@@ -151,9 +320,21 @@ where
     /// With 0 a batch is started when `next()` asks for it. By default the loader learns how many
     /// keep n workers busy: `⌈n/p⌉ + 1 + ⌈n·a/(a+f)⌉`, p being the parts of a batch, a the time
     /// its assembly takes and f its fetch; at most 2n.
+    ///
+    /// With [`Auto`](crate::Auto) that is the start: the window is doubled when `next()` found nothing
+    /// although all of it had been ready before, and made smaller again when nobody waited for a
+    /// while; at most 64 batches, and never beyond [`memory_budget`](Self::memory_budget). Beside
+    /// [`prefetch_factor`](Self::prefetch_factor) that one holds.
     #[must_use]
-    pub fn prefetch(self, batches: usize) -> Self {
-        self.with(|settings| settings.prefetch = Some(batches))
+    pub fn prefetch(self, batches: impl Into<Amount>) -> Self {
+        let batches = batches.into();
+        self.with(|settings| {
+            settings.auto.window = batches == Amount::Auto;
+            settings.prefetch = match batches {
+                Amount::Given(batches) => Some(batches),
+                Amount::Auto => None,
+            };
+        })
     }
 
     /// Whether workers live as long as the loader (default), or end with the last iterator.
@@ -288,6 +469,30 @@ where
         self
     }
 
+    fn ordered(mut self, method: &'static str, chosen: Chosen) -> Self {
+        self.chosen = chosen;
+        self.with(|settings| {
+            settings.orders.retain(|given| *given != method);
+            settings.orders.push(method);
+        })
+    }
+
+    fn with(mut self, set: impl FnOnce(&mut Settings)) -> Self {
+        set(&mut self.settings);
+        self
+    }
+}
+
+#[expect(
+    private_bounds,
+    reason = "who makes batches is said by the builder's own functions"
+)]
+impl<I, O, M> DataLoaderBuilder<I, O, M>
+where
+    I: Send + 'static,
+    O: Send + 'static,
+    M: Make<I, O>,
+{
     /// Builds the loader. Fetches nothing and starts no thread.
     ///
     /// # Panics
@@ -323,44 +528,69 @@ where
         E: Error + Send + Sync + 'static,
     {
         let Self {
-            batcher,
+            maker,
             chosen,
             state,
-            mut settings,
+            settings,
+            ..
         } = self;
-        let batch_size = settings.check()?;
-        let plan = chosen.plan(dataset.len(), (batch_size, settings.remainder()))?;
-        settings.order = plan.identity().name;
-        plan.check(settings.start_epoch)?;
-        let supply = Arc::new(DatasetSource {
-            dataset: Arc::new(dataset),
-            batcher,
-            device: settings.device.clone().unwrap_or_default(),
-            fetch: if settings.batched {
-                Fetch::Many
-            } else {
-                Fetch::Each
-            },
-            costs: Arc::default(),
-            error: PhantomData,
-        });
-        let loader = PrefetchDataLoader::new(Arc::new(supply), plan, settings);
-        if let Some(state) = state {
-            loader.restore(&state)?;
-        }
-        Ok(loader)
-    }
-
-    fn ordered(mut self, method: &'static str, chosen: Chosen) -> Self {
-        self.chosen = chosen;
-        self.with(|settings| {
-            settings.orders.retain(|given| *given != method);
-            settings.orders.push(method);
+        let order = (chosen, state);
+        finish(order, settings, dataset.len(), |settings| {
+            maker.supply(dataset, settings)
         })
     }
+}
 
-    fn with(mut self, set: impl FnOnce(&mut Settings)) -> Self {
-        set(&mut self.settings);
-        self
+impl<I, O, B> DataLoaderBuilder<I, O, StagedBatcher<B, Rowwise>>
+where
+    I: Send + 'static,
+    O: Send + 'static,
+    B: RowBatcher<I, O>,
+{
+    /// Builds a loader over a dataset that writes its samples itself: the batcher's `write` is not used.
+    ///
+    /// # Errors
+    ///
+    /// When a setting cannot be used.
+    ///
+    /// # Panics
+    ///
+    /// When the dataset's `len` does.
+    pub fn try_build_into<D, E>(self, dataset: D) -> Result<PrefetchDataLoader<O>, ConfigError>
+    where
+        D: FetchInto<I, E> + 'static,
+        E: Error + Send + Sync + 'static,
+    {
+        let Self {
+            maker,
+            chosen,
+            state,
+            settings,
+            ..
+        } = self;
+        let order = (chosen, state);
+        finish(order, settings, dataset.len(), |settings| {
+            maker.supply_written(dataset, settings)
+        })
     }
+}
+
+/// A loader of `len` items, which `supply` gives.
+fn finish<O: Send + 'static>(
+    (chosen, state): (Chosen, Option<LoaderState>),
+    mut settings: Settings,
+    len: usize,
+    supply: impl FnOnce(&Settings) -> Arc<dyn Supply<O>>,
+) -> Result<PrefetchDataLoader<O>, ConfigError> {
+    let batch_size = settings.check()?;
+    let plan = chosen.plan(len, (batch_size, settings.remainder()))?;
+    settings.order = plan.identity().name;
+    plan.check(settings.start_epoch)?;
+    let account = settings.account()?;
+    let supply = supply(&settings);
+    let loader = PrefetchDataLoader::new(supply, plan, (settings, account));
+    if let Some(state) = state {
+        loader.restore(&state)?;
+    }
+    Ok(loader)
 }

@@ -12,6 +12,72 @@ use crate::state_error::StateError;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
+    /// Room for nothing.
+    #[error(
+        "memory_budget is 0 bytes, but one batch is always alive: use the bytes of two batches or \
+         more, or leave it out"
+    )]
+    BudgetZero,
+    /// No share of anything.
+    #[error(
+        "memory_budget is Fraction({fraction}), but a share of memory is more than 0 and at most 1: \
+         use a share such as Fraction(0.1), or bytes"
+    )]
+    BudgetFraction {
+        /// The value.
+        fraction: String,
+    },
+    /// A share of something unknown.
+    #[error(
+        "memory_budget is a Fraction, but how much memory this process may use cannot be read \
+         here: give the budget in bytes"
+    )]
+    MemoryUnknown,
+    /// A bound on what nobody measures.
+    #[error(
+        "memory_budget is given, but nobody says how large a batch is: use max_batch_bytes(bytes), \
+         or batch_bytes(|batch| ..) to have each measured, or leave it out"
+    )]
+    BudgetUnweighed,
+    /// No budget to change.
+    #[error(
+        "set_memory_budget({bytes}) is for a loader that was built without a budget: give \
+         memory_budget to the builder, a large one if need be"
+    )]
+    NoBudget {
+        /// The value.
+        bytes: u64,
+    },
+    /// Iterators that run cannot begin or cease to have workers.
+    #[error(
+        "set_num_workers({to}) is for a loader with {from} workers, but while iterators run there can \
+         be more or fewer, not none before or after: build the loader with num_workers(1) or more, \
+         and use 1 or more here"
+    )]
+    WorkersFromOrToNone {
+        /// How many there are.
+        from: usize,
+        /// The value.
+        to: usize,
+    },
+    /// No share of the cores.
+    #[error(
+        "cpu_share is {share}, but a share of the cores is more than 0 and at most 1: use a share \
+         such as cpu_share(0.4), or leave it out"
+    )]
+    CpuShare {
+        /// The value.
+        share: String,
+    },
+    /// Nobody is there whose number could be changed.
+    #[error(
+        "{setting} is automatic without workers that persist, but then there is nothing to tune: \
+         use persistent_workers(true) and num_workers(Auto) or 1 or more, or leave it out"
+    )]
+    AutoWithoutWorkers {
+        /// What was set to be automatic.
+        setting: &'static str,
+    },
     /// A batch without items.
     #[error("batch_size is 0, but a batch has at least one item: use batch_size(1) or more")]
     BatchSizeZero,
@@ -127,6 +193,22 @@ pub enum ConfigError {
         parts: usize,
         /// The largest value accepted.
         most: usize,
+    },
+    /// There is no driver, or no device.
+    #[error(
+        "no CUDA device was found: the driver's library (libcuda.so, on Windows nvcuda.dll) is not \
+         there or knows none; install the NVIDIA driver, or use another device, such as Device::flex()"
+    )]
+    NoCuda,
+    /// A device that is not there.
+    #[error(
+        "CUDA device {index} was asked for, but this machine has {devices}: use an index below that"
+    )]
+    NoSuchDevice {
+        /// The index.
+        index: usize,
+        /// How many there are.
+        devices: usize,
     },
     /// A slice that ends before it starts.
     #[error(

@@ -3,35 +3,67 @@
 //! own does not: a hard bound on the batches alive, one order for any number of workers, workers
 //! that outlive epochs, and errors that say where.
 
+mod auto;
 mod bookmark;
 mod builder;
 mod burn;
 mod chosen;
+mod collated;
 mod config_error;
+mod control;
 mod determinism;
 mod effective;
+mod explain;
+mod host_batch;
+mod host_batcher;
+mod layout;
 mod loader;
+mod machine;
+mod maker;
+mod memory;
+mod moved;
 mod prefetch;
 mod progress;
+mod row;
+mod rows;
 mod settings;
+mod slot;
+mod slots;
 mod source;
+mod stage;
+mod staged;
+mod staged_batch;
 mod state;
 mod state_error;
+mod weigh;
 mod workers;
 
+pub use auto::{Amount, Auto};
 pub use builder::DataLoaderBuilder;
+pub use burn_prefetch_derive::StagedBatch;
 pub use burn_prefetch_engine::{
-    BatchLimit, BatchLists, BatchSampler, BatchSizes, BoxError, Buckets, ClassBalanced, ContextRng,
-    CrewReport, Doing, FetchContext, IntoOrder, IntoPlan, ItemRng, LoadError, Mixture, OrderError,
-    Place, Remainder, Sampler, SharedError, Stage, Subset, Weighted, WeightedWithoutReplacement,
-    Windowed, WorkerReport, context, real_mask, rng, rng_at,
+    BatchLimit, BatchLists, BatchSampler, BatchSizes, BoxError, Buckets, BudgetStats,
+    ClassBalanced, ContextRng, CrewReport, Decision, Doing, FetchContext, IntoOrder, IntoPlan,
+    ItemRng, Knob, Level, LoadError, MemoryBudget, Mixture, OrderError, Place, Remainder, Sampler,
+    SharedError, SlowItem, Stage, Stats, Subset, WaitStats, Weighted, WeightedWithoutReplacement,
+    Why, Windowed, Work, WorkerReport, WorkerStats, context, real_mask, rng, rng_at,
 };
 pub use config_error::ConfigError;
+pub use control::LoaderControl;
 pub use determinism::Nondeterminism;
 pub use effective::{EffectiveConfig, Ignored, WindowConfig};
+pub use host_batch::{Host, HostBatch, HostSlot};
+pub use host_batcher::{CollateBatcher, Collated, FetchInto, HostBatcher, RowBatcher, Rowwise};
+pub use layout::{HostError, Layout, SlotKey};
 pub use loader::PrefetchDataLoader;
+pub use maker::{MovedBatcher, PlainBatcher, StagedBatcher};
+pub use memory::{Fraction, MemoryLimit};
 pub use prefetch::{Prefetch, PrefetchIter};
 pub use progress::PrefetchIterator;
+pub use row::Row;
+pub use slots::StagingStats;
+pub use staged_batch::{StagedBatch, TensorVisitor};
 pub use state::LoaderState;
 pub use state_error::StateError;
+pub use weigh::ByteCount;
 pub use workers::{Workers, WorkersBuilder};

@@ -3,15 +3,18 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use burn_prefetch_engine::{Plan, Pool, ReaderConfig, Standing};
+use burn_prefetch_engine::{Account, Plan, Pool, ReaderConfig, Standing, Stats};
 
 use crate::bookmark::{Bookmark, Shelf};
 use crate::burn::{DataLoader, DataLoaderIterator, Device};
 use crate::config_error::ConfigError;
+use crate::control::LoaderControl;
 use crate::effective::EffectiveConfig;
+use crate::explain::{Frame, explain};
 use crate::progress::{PrefetchIterator, WarmEpoch};
 use crate::settings::Settings;
-use crate::source::{Pass, PassSettings, Supply};
+use crate::slots::StagingStats;
+use crate::source::{Pass, PassSettings, Supplied, Supply};
 use crate::state::LoaderState;
 use crate::state_error::StateError;
 use crate::workers::Workers;
@@ -28,15 +31,17 @@ use crate::workers::Workers;
 /// lets them end by themselves. An iterator that is leaked (`mem::forget`) keeps them, as does a
 /// handle of [`Workers`] that are shared.
 pub struct PrefetchDataLoader<O> {
-    supply: Arc<dyn Supply<O>>,
+    /// The next epoch, where its first batches are made before its `iter()`.
+    warm: Arc<WarmEpoch<O>>,
+    supply: Supplied<O>,
     workers: Workers,
     plan: Plan,
     settings: Arc<Settings>,
     upcoming: Mutex<Upcoming>,
-    /// The next epoch, where its first batches are made before its `iter()`.
-    warm: Arc<WarmEpoch<O>>,
     /// Where its passes stand, and those of its copies for other devices.
     shelf: Arc<Shelf>,
+    /// Where the batches of the whole family are counted.
+    account: Account,
 }
 
 /// What the next `iter()` will be.
@@ -55,24 +60,75 @@ impl Upcoming {
 }
 
 impl<O: Send + 'static> PrefetchDataLoader<O> {
-    pub(crate) fn new(supply: Arc<dyn Supply<O>>, plan: Plan, settings: Settings) -> Self {
+    pub(crate) fn new(
+        supply: Arc<dyn Supply<O>>,
+        plan: Plan,
+        (settings, account): (Settings, Account),
+    ) -> Self {
         let upcoming = Upcoming::start_of(settings.start_epoch);
         warn_if_nothing_is_left(&plan, &settings, upcoming.epoch);
         Self {
-            supply,
+            supply: Supplied(supply),
             workers: settings.hire(),
             shelf: Arc::new(Shelf::new(plan.clone(), settings.cut())),
             plan,
             settings: Arc::new(settings),
             upcoming: Mutex::new(upcoming),
             warm: Arc::default(),
+            account,
         }
+    }
+
+    /// How the loader is doing: what was counted and measured since it was built, by all of its
+    /// iterators and copies together. Costs microseconds.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let mut stats = self.account.stats();
+        let idle = self.workers.0.idle();
+        if stats.workers.len() < idle.len() {
+            stats.workers.resize_with(idle.len(), Default::default);
+        }
+        for (worker, idle) in stats.workers.iter_mut().zip(idle) {
+            worker.idle = idle;
+        }
+        stats
+    }
+
+    /// What is bounded by what, what waits for what, and the one setting to change next: a short
+    /// text.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        let config = self.effective_config();
+        let dialled = self.account.dial.ahead().filter(|_| config.num_workers > 0);
+        let frame = Frame {
+            num_workers: self.workers.num_workers(),
+            batch_size: config.batch_size,
+            window: match dialled {
+                Some(batches) => format!("at most {batches} batches alive"),
+                None => config.window.to_string(),
+            },
+        };
+        explain(&self.stats(), &frame)
+    }
+
+    /// What changes the loader while its iterators run.
+    #[must_use]
+    pub fn control(&self) -> LoaderControl {
+        LoaderControl::new(self.account.clone(), self.workers.clone())
     }
 
     /// The threads that make its batches, to be shared with other loaders or counted.
     #[must_use]
     pub fn workers(&self) -> Workers {
         self.workers.clone()
+    }
+
+    /// How batches go through host memory; `None` with a plain batcher, and before the first pass.
+    ///
+    /// What it counts are the slots of the device, which all loaders of the process for it share.
+    #[must_use]
+    pub fn staging(&self) -> Option<StagingStats> {
+        self.supply.staging()
     }
 
     /// How many batches the next epoch yields, from its start; every epoch as many, but for a
@@ -214,6 +270,7 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
             standing,
             seed: self.settings.seed(),
             reader: self.settings.reader(),
+            account: self.account.clone(),
         }
     }
 
@@ -300,13 +357,14 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
 
     fn copy(&self) -> Self {
         Self {
-            supply: Arc::clone(&self.supply),
+            supply: self.supply.clone(),
             workers: self.workers.clone(),
             plan: self.plan.clone(),
             settings: Arc::clone(&self.settings),
             upcoming: Mutex::new(self.upcoming().clone()),
             warm: Arc::default(),
             shelf: Arc::clone(&self.shelf),
+            account: self.account.clone(),
         }
     }
 }
@@ -346,7 +404,7 @@ impl<O: Send + 'static> DataLoader<O> for PrefetchDataLoader<O> {
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<O>> {
         Arc::new(Self {
-            supply: self.supply.on(device.clone()),
+            supply: Supplied(self.supply.on(device.clone())),
             ..self.copy()
         })
     }

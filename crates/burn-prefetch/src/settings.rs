@@ -1,16 +1,21 @@
 //! What can be set, its defaults, its checks, and what is in force.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use burn_prefetch_engine::{
-    Ahead, Delivery, Lifetime, Limits, Parts, Patience, ReaderConfig, Remainder,
+    Account, Ahead, Delivery, Lifetime, Limits, Parts, Patience, ReaderConfig, Remainder,
 };
 
+use crate::auto::AutoSettings;
 use crate::burn::Device;
 use crate::config_error::ConfigError;
 use crate::effective::{EffectiveConfig, Ignored, WindowConfig};
+use crate::memory::MemoryLimit;
+use crate::stage::StageSettings;
 use crate::state::Cut;
+use crate::weigh::Declared;
 use crate::workers::{Crew, SHUTDOWN_GRACE, Workers};
 
 /// The builder's method for batches that are made by the user.
@@ -61,6 +66,22 @@ pub(crate) struct Settings {
     pub(crate) parts_per_batch: Option<usize>,
     pub(crate) batched: bool,
     pub(crate) start_epoch: usize,
+    /// What was set for batches that go through host memory.
+    pub(crate) staging: Staging,
+    pub(crate) budget: Option<MemoryLimit>,
+    /// What is said of the size of every batch,
+    pub(crate) declared: Declared,
+    /// and whether each is measured.
+    pub(crate) measured: bool,
+    pub(crate) auto: AutoSettings,
+}
+
+/// What was set for batches that go through host memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Staging {
+    pub(crate) pin_memory: Option<bool>,
+    pub(crate) device_prefetch: Option<usize>,
+    pub(crate) pinned_budget: Option<u64>,
 }
 
 impl Default for Settings {
@@ -87,6 +108,11 @@ impl Default for Settings {
             parts_per_batch: None,
             batched: false,
             start_epoch: 0,
+            staging: Staging::default(),
+            budget: None,
+            declared: Declared::default(),
+            measured: false,
+            auto: AutoSettings::default(),
         }
     }
 }
@@ -99,6 +125,9 @@ impl Settings {
         self.check_order()?;
         self.check_workers()?;
         self.check_waiting()?;
+        self.check_memory()?;
+        self.auto
+            .check(self.persistent_workers() && self.num_workers() > 0)?;
         match self.parts_per_batch {
             Some(0) => Err(ConfigError::PartsZero),
             Some(parts) if parts > MOST_PARTS => Err(ConfigError::TooManyParts {
@@ -154,11 +183,41 @@ impl Settings {
         }
     }
 
+    /// A budget counts nothing of batches that nobody weighs.
+    fn check_memory(&self) -> Result<(), ConfigError> {
+        let weighed = self.measured || self.declared != Declared::default();
+        match &self.budget {
+            Some(_) if !weighed => Err(ConfigError::BudgetUnweighed),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Where the batches of one loader are counted, and what changes its settings while it runs.
+    pub(crate) fn account(&self) -> Result<Account, ConfigError> {
+        let budget = self.budget.as_ref().map(MemoryLimit::budget).transpose()?;
+        let may_widen = self.bound().is_none();
+        Ok(Account {
+            budget,
+            tuning: self.auto.tuning(may_widen).map(Arc::new),
+            ..Account::default()
+        })
+    }
+
     /// The workers to be used: those given, or new ones.
     pub(crate) fn hire(&self) -> Workers {
         match &self.workers {
             Some(workers) => workers.clone(),
             None => self.crew.hire(),
+        }
+    }
+
+    /// How batches go through host memory, where they do.
+    pub(crate) fn stage(&self) -> StageSettings {
+        StageSettings {
+            pin_memory: self.staging.pin_memory.unwrap_or(true),
+            device_prefetch: self.staging.device_prefetch.unwrap_or(1),
+            pinned_budget: self.staging.pinned_budget,
+            workers: self.num_workers() > 0,
         }
     }
 
@@ -227,11 +286,7 @@ impl Settings {
             (None, true) => Parts::Fixed(NonZeroUsize::MIN),
             (None, false) => Parts::Learned,
         };
-        Limits {
-            ahead,
-            bytes: None,
-            parts,
-        }
+        Limits { ahead, parts }
     }
 
     pub(crate) fn effective(&self) -> EffectiveConfig {

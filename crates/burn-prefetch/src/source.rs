@@ -2,14 +2,17 @@
 
 use std::error::Error;
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use burn_prefetch_engine::{
-    BoxError, CostMemory, EpochPlan, FetchError, Job, LoadError, Part, Pieces, Pool, Reader,
-    ReaderConfig, Source, Standing,
+    Account, BoxError, Cost, CostMemory, EpochPlan, FetchError, Job, LoadError, Part, Pieces, Pool,
+    Reader, ReaderConfig, Source, Standing,
 };
 
 use crate::burn::{Batcher, Dataset, Device};
+use crate::slots::StagingStats;
+use crate::weigh::{Declared, Weigh};
 
 /// One pass, whatever its dataset and items are.
 pub(crate) trait Pass<O>: Iterator<Item = Result<O, LoadError>> + Send {
@@ -29,7 +32,7 @@ pub(crate) trait Pass<O>: Iterator<Item = Result<O, LoadError>> + Send {
     fn let_nothing_follow(&mut self);
 }
 
-impl<S: Source> Pass<S::Batch> for Reader<S> {
+impl<S: Source> Pass<S::Output> for Reader<S> {
     fn items(&self) -> (usize, usize) {
         (self.items_returned(), self.num_items())
     }
@@ -46,7 +49,7 @@ impl<S: Source> Pass<S::Batch> for Reader<S> {
         Reader::padding(self)
     }
 
-    fn take_next(&mut self) -> Option<Box<dyn Pass<S::Batch>>> {
+    fn take_next(&mut self) -> Option<Box<dyn Pass<S::Output>>> {
         let next = Reader::take_next(self)?;
         Some(Box::new(next))
     }
@@ -65,6 +68,37 @@ pub(crate) trait Supply<O>: Send + Sync {
     fn start(&self, pool: &Arc<Pool>, pass: PassSettings) -> Box<dyn Pass<O>>;
     /// The same data on another device.
     fn on(&self, device: Device) -> Arc<dyn Supply<O>>;
+    /// How batches are staged, if they are.
+    fn staging(&self) -> Option<StagingStats> {
+        None
+    }
+    /// Waits until nobody uploads for readers that have left.
+    fn settle(&self) {}
+}
+
+/// A loader's hold on where its passes come from.
+pub(crate) struct Supplied<O>(pub(crate) Arc<dyn Supply<O>>);
+
+impl<O> Clone for Supplied<O> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<O> Deref for Supplied<O> {
+    type Target = dyn Supply<O>;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl<O> Drop for Supplied<O> {
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.0) == 1 {
+            self.0.settle();
+        }
+    }
 }
 
 /// What tells one pass from another.
@@ -74,6 +108,8 @@ pub(crate) struct PassSettings {
     pub(crate) standing: Standing,
     pub(crate) seed: u64,
     pub(crate) reader: ReaderConfig,
+    /// Where its batches are counted.
+    pub(crate) account: Account,
 }
 
 /// How items are asked for.
@@ -93,6 +129,8 @@ pub(crate) struct DatasetSource<D, I, E, O> {
     pub(crate) fetch: Fetch,
     /// What items and batches cost, whichever copy found out.
     pub(crate) costs: Arc<CostMemory>,
+    pub(crate) weigh: Weigh<O>,
+    pub(crate) declared: Declared,
     pub(crate) error: PhantomData<fn() -> E>,
 }
 
@@ -109,12 +147,15 @@ where
             standing,
             seed,
             reader,
+            account,
         } = pass;
         let job = Job {
             source: Arc::clone(self),
             plan,
             seed,
             costs: Arc::clone(&self.costs),
+            uploader: None,
+            account,
         };
         Box::new(Reader::resume(Arc::clone(pool), job, reader, standing))
     }
@@ -126,6 +167,8 @@ where
             device,
             fetch: self.fetch,
             costs: Arc::clone(&self.costs),
+            weigh: self.weigh.clone(),
+            declared: self.declared,
             error: PhantomData,
         }))
     }
@@ -140,53 +183,93 @@ where
 {
     type Piece = Vec<I>;
     type Batch = O;
+    type Output = O;
 
     fn open(&self, _len: usize, parts: usize) -> Pieces<Vec<I>> {
         Pieces::from_fn(parts, |_| Vec::new())
     }
 
     fn fetch(&self, piece: &mut Vec<I>, part: &mut Part<'_>) -> Result<(), FetchError> {
-        // The first piece becomes the batch: it has room for the others.
-        let room = if part.is_first() {
-            part.batch_len()
-        } else {
-            part.len()
-        };
-        match self.fetch {
-            Fetch::Each => {
-                piece.reserve_exact(room);
-                for index in part {
-                    piece.push(self.dataset.get(index).map_err(dataset_error)?);
-                }
-            }
-            Fetch::Many => {
-                let indices = part.take_all()?;
-                let expected = indices.len();
-                let items = self.dataset.get_many(indices).map_err(dataset_error)?;
-                if items.len() != expected {
-                    return Err(FetchError::Count {
-                        expected,
-                        got: items.len(),
-                    });
-                }
-                *piece = items;
-            }
-        }
-        Ok(())
+        fetch_items(&*self.dataset, self.fetch, piece, part)
     }
 
     fn assemble(&self, pieces: Pieces<Vec<I>>) -> Result<O, BoxError> {
-        let Pieces {
-            first: mut items,
-            rest,
-        } = pieces;
-        for mut piece in rest {
-            items.append(&mut piece);
-        }
-        Ok(self.batcher.batch(items, &self.device))
+        Ok(self.batcher.batch(join_items(pieces), &self.device))
+    }
+
+    /// The batcher has done it already.
+    fn upload(&self, batch: O) -> Result<O, BoxError> {
+        Ok(batch)
+    }
+
+    fn cost(&self, len: usize) -> Cost {
+        self.declared.cost(len, self.weigh.0.is_some())
+    }
+
+    fn size(&self, batch: &O) -> Option<u64> {
+        self.weigh.size(batch, self.declared)
     }
 }
 
-fn dataset_error<E: Error + Send + Sync + 'static>(error: E) -> FetchError {
+/// Fetches the items of one part of a batch.
+pub(crate) fn fetch_items<D, I, E>(
+    dataset: &D,
+    fetch: Fetch,
+    piece: &mut Vec<I>,
+    part: &mut Part<'_>,
+) -> Result<(), FetchError>
+where
+    D: Dataset<I, E>,
+    I: Send,
+    E: Error + Send + Sync + 'static,
+{
+    match fetch {
+        Fetch::Each => {
+            // The first piece becomes the batch: it has room for the others.
+            let room = if part.is_first() {
+                part.batch_len()
+            } else {
+                part.len()
+            };
+            piece.reserve_exact(room);
+            for index in part {
+                piece.push(dataset.get(index).map_err(dataset_error)?);
+            }
+        }
+        Fetch::Many => *piece = get_many(dataset, part)?,
+    }
+    Ok(())
+}
+
+/// Fetches the items of one part in one call.
+pub(crate) fn get_many<D, I, E>(dataset: &D, part: &mut Part<'_>) -> Result<Vec<I>, FetchError>
+where
+    D: Dataset<I, E>,
+    I: Send,
+    E: Error + Send + Sync + 'static,
+{
+    let indices = part.take_all()?;
+    let expected = indices.len();
+    let items = dataset.get_many(indices).map_err(dataset_error)?;
+    if items.len() == expected {
+        return Ok(items);
+    }
+    let got = items.len();
+    Err(FetchError::Count { expected, got })
+}
+
+/// The items of all parts, in order.
+pub(crate) fn join_items<I>(pieces: Pieces<Vec<I>>) -> Vec<I> {
+    let Pieces {
+        first: mut items,
+        rest,
+    } = pieces;
+    for mut piece in rest {
+        items.append(&mut piece);
+    }
+    items
+}
+
+pub(crate) fn dataset_error<E: Error + Send + Sync + 'static>(error: E) -> FetchError {
     FetchError::Dataset(Box::new(error))
 }

@@ -8,7 +8,7 @@ use burn_prefetch_engine::{BoxError, Lifetime, Pool, PoolConfig, WorkerInit};
 use crate::config_error::ConfigError;
 
 /// More workers than this is a slip of the keyboard: each is an operating-system thread.
-const MOST_WORKERS: usize = 1_024;
+pub(crate) const MOST_WORKERS: usize = 1_024;
 
 /// How long the end of the workers waits for those inside user code.
 pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
@@ -180,6 +180,7 @@ impl Crew {
 
     pub(crate) fn hire(&self) -> Workers {
         let config = PoolConfig {
+            name: "prefetch",
             size: self.num_workers(),
             lifetime: match self.persistent {
                 Some(false) => Lifetime::Readers,

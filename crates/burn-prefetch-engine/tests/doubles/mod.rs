@@ -9,17 +9,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use burn_prefetch_engine::{
-    Ahead, BoxError, Delivery, FetchError, Job, Lifetime, Limits, Order, Part, Parts, Patience,
-    Pieces, Plan, Pool, PoolConfig, Reader, ReaderConfig, Remainder, Source, Standing, WorkerInit,
+    Account, Ahead, BoxError, Cost, Delivery, FetchError, Job, Lifetime, Limits, MemoryBudget,
+    Order, Part, Parts, Patience, Pieces, Plan, Pool, PoolConfig, Reader, ReaderConfig, Remainder,
+    Source, Standing, Uploader, WorkerInit,
 };
 
 /// What a source does besides returning the index; it may panic.
 pub type Hook = Box<dyn Fn(usize) -> Result<(), BoxError> + Send + Sync>;
 
 /// Item `i` is `i`, batches are vectors; hooks run inside the fetch of each item and the assembly.
+#[allow(clippy::struct_field_names, reason = "each says when it runs")]
 pub struct Numbers {
     pub on_fetch: Hook,
     pub on_assemble: Hook,
+    pub on_upload: Hook,
+    /// How large a batch is, which begins with this index; and whether that is known beforehand.
+    pub size: Option<(SizeOf, Declared)>,
+}
+
+/// How large a batch is, by its first index.
+pub type SizeOf = fn(usize) -> u64;
+
+/// When the size of a batch is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// Before it is made: no batch is larger than this.
+    AtMost(u64),
+    /// When it is made.
+    Never,
 }
 
 impl Numbers {
@@ -27,7 +44,15 @@ impl Numbers {
         Self {
             on_fetch: Box::new(|_| Ok(())),
             on_assemble: Box::new(|_| Ok(())),
+            size: None,
+            on_upload: Box::new(|_| Ok(())),
         }
+    }
+
+    /// With batches whose size follows from their first index.
+    pub fn sized(mut self, size: SizeOf, declared: Declared) -> Self {
+        self.size = Some((size, declared));
+        self
     }
 
     pub fn fetching(
@@ -47,11 +72,19 @@ impl Numbers {
             ..Self::new()
         }
     }
+
+    pub fn uploading(hook: impl Fn(usize) -> Result<(), BoxError> + Send + Sync + 'static) -> Self {
+        Self {
+            on_upload: Box::new(hook),
+            ..Self::new()
+        }
+    }
 }
 
 impl Source for Numbers {
     type Piece = Vec<usize>;
     type Batch = Vec<usize>;
+    type Output = Vec<usize>;
 
     fn open(&self, _len: usize, parts: usize) -> Pieces<Vec<usize>> {
         Pieces::from_fn(parts, |_| Vec::new())
@@ -70,6 +103,23 @@ impl Source for Numbers {
         (self.on_assemble)(batch[0])?;
         Ok(batch)
     }
+
+    fn cost(&self, _len: usize) -> Cost {
+        match self.size {
+            Some((_, Declared::AtMost(bytes))) => Cost::Known(bytes),
+            Some((_, Declared::Never)) => Cost::Learned { items: 0 },
+            None => Cost::Known(0),
+        }
+    }
+
+    fn size(&self, batch: &Vec<usize>) -> Option<u64> {
+        self.size.map(|(size, _)| size(batch[0]))
+    }
+
+    fn upload(&self, batch: Vec<usize>) -> Result<Vec<usize>, BoxError> {
+        (self.on_upload)(batch[0])?;
+        Ok(batch)
+    }
 }
 
 /// A loader in the small: a source, a pool, and how passes are made.
@@ -78,13 +128,16 @@ pub struct Loader {
     pub source: Arc<Numbers>,
     pub pool: Arc<Pool>,
     pub plan: Plan,
+    pub uploader: Option<Uploader>,
     pub config: ReaderConfig,
+    pub account: Account,
 }
 
 impl Loader {
     /// `items` in batches of `size` under `workers`, at most `ahead` alive, `parts` a batch.
     pub fn new(source: Numbers, workers: usize, (items, size): (usize, usize)) -> Self {
         let pool = PoolConfig {
+            name: "prefetch",
             size: workers,
             lifetime: Lifetime::Pool,
             shutdown_grace: Duration::from_secs(5),
@@ -95,16 +148,17 @@ impl Loader {
             source: Arc::new(source),
             pool: Arc::new(Pool::new(pool)),
             plan: Plan::new(Order::sequential(items), size, Remainder::Keep),
+            uploader: None,
             config: ReaderConfig {
                 limits: Limits {
                     ahead: Ahead::Learned,
-                    bytes: None,
                     parts: Parts::Learned,
                 },
                 delivery: Delivery::InOrder,
                 patience: Patience::default(),
                 warm_next: false,
             },
+            account: Account::default(),
         }
     }
 
@@ -123,8 +177,27 @@ impl Loader {
         self
     }
 
+    /// Within a budget that it may share.
+    pub fn budget(mut self, budget: &MemoryBudget) -> Self {
+        self.account.budget = Some(budget.clone());
+        self
+    }
+
     pub fn warm(mut self) -> Self {
         self.config.warm_next = true;
+        self
+    }
+
+    /// Uploads by a thread of its own, at most `ahead` batches before the reader.
+    pub fn uploads(mut self, ahead: usize) -> Self {
+        let pool = PoolConfig {
+            name: "prefetch-upload",
+            size: 1,
+            worker_init: None,
+            ..self.pool.config().clone()
+        };
+        let pool = Arc::new(Pool::new(pool));
+        self.uploader = Some(Uploader { pool, ahead });
         self
     }
 
@@ -149,10 +222,14 @@ impl Loader {
         self
     }
 
-    /// Another source on the same workers.
+    /// Another source on the same workers, counted by itself.
     pub fn over(&self, source: Numbers) -> Self {
         Self {
             source: Arc::new(source),
+            account: Account {
+                budget: self.account.budget.clone(),
+                ..Account::default()
+            },
             ..self.clone()
         }
     }
@@ -174,6 +251,8 @@ impl Loader {
             plan: self.plan.at(epoch),
             seed: 0,
             costs: Arc::default(),
+            account: self.account.clone(),
+            uploader: self.uploader.clone(),
         };
         Reader::resume(Arc::clone(&self.pool), job, self.config, standing)
     }

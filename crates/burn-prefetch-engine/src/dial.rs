@@ -1,0 +1,75 @@
+//! What can be changed about a loader's passes while they run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::budget::Bell;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+/// Nothing was dialled: each pass has what it was made with.
+const UNSET: usize = usize::MAX;
+
+/// The window of all passes of one loader, once somebody has changed it.
+pub struct Dial {
+    ahead: AtomicUsize,
+    seats: Mutex<Seats>,
+}
+
+#[derive(Default)]
+struct Seats {
+    readers: Vec<(usize, Arc<dyn Bell>)>,
+    next: usize,
+}
+
+impl Default for Dial {
+    fn default() -> Self {
+        Self {
+            ahead: AtomicUsize::new(UNSET),
+            seats: Mutex::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Dial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dial")
+            .field("ahead", &self.ahead())
+            .finish()
+    }
+}
+
+impl Dial {
+    /// How many batches may be alive, if that was changed.
+    #[must_use]
+    pub fn ahead(&self) -> Option<usize> {
+        Some(self.ahead.load(SeqCst)).filter(|ahead| *ahead != UNSET)
+    }
+
+    /// Changes how many batches may be alive in each pass, running ones included: those that are
+    /// alive stay so. Passes without workers have one, whatever is said here.
+    pub fn set_ahead(&self, batches: usize) {
+        self.ahead.store(batches.min(UNSET - 1), SeqCst);
+        let seats = self.seats.lock();
+        let readers = seats.readers.iter().map(|(_, bell)| Arc::clone(bell));
+        let readers: Vec<_> = readers.collect();
+        drop(seats);
+        for bell in readers {
+            bell.ring();
+        }
+    }
+
+    /// One more reader, told through its `bell` when there may be more room; until it leaves.
+    pub(crate) fn join(&self, bell: Arc<dyn Bell>) -> usize {
+        let mut seats = self.seats.lock();
+        let seat = seats.next;
+        seats.next += 1;
+        seats.readers.push((seat, bell));
+        seat
+    }
+
+    pub(crate) fn leave(&self, seat: usize) {
+        let mut seats = self.seats.lock();
+        seats.readers.retain(|(own, _)| *own != seat);
+    }
+}

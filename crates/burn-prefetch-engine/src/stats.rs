@@ -1,0 +1,123 @@
+//! What a loader has counted and measured, as plain values.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How a loader is doing: everything since it was built, all of its iterators together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Stats {
+    /// What `next()` waited.
+    pub waits: WaitStats,
+    /// Batches alive: from the first fetch until the `next()` that returns them takes them.
+    pub batches: Level,
+    /// Their bytes, as far as their sizes are known: declared, or measured once they are made.
+    pub bytes: Level,
+    /// The largest of the last 64 batches, where batches are measured.
+    pub largest_batch: Option<u64>,
+    /// The budget that the loader keeps, with what others use of it.
+    pub budget: Option<BudgetStats>,
+    /// What the workers did, by number.
+    pub workers: Vec<WorkerStats>,
+    /// What was done on threads that call `next()`: all of it with 0 workers.
+    pub callers: Work,
+    /// The most batches that were finished and waited for an earlier one.
+    pub reorder_depth: usize,
+    /// Errors that were returned.
+    pub errors: u64,
+    /// The slowest items, slowest first. None where items are fetched together; where they take less
+    /// than 3 µs on average only those of one batch in 16 are looked at, or of none.
+    pub slowest: Vec<SlowItem>,
+}
+
+/// How long `next()` waited for batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct WaitStats {
+    /// Batches that came when they were asked for, or failed to.
+    pub count: u64,
+    /// Those that were there already; such a wait counts as none.
+    pub ready: u64,
+    /// Half waited no longer than this.
+    pub p50: Duration,
+    /// 95 of 100 waited no longer.
+    pub p95: Duration,
+    /// 99 of 100 waited no longer.
+    pub p99: Duration,
+    /// The longest wait.
+    pub max: Duration,
+    /// All waits together.
+    pub sum: Duration,
+}
+
+impl WaitStats {
+    /// The share of batches that were there when they were asked for; 1 where none was.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a share needs no 53 bits")]
+    pub fn readiness(&self) -> f64 {
+        if self.count == 0 {
+            return 1.0;
+        }
+        self.ready as f64 / self.count as f64
+    }
+}
+
+/// A number that goes up and down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Level {
+    /// What it is.
+    pub now: u64,
+    /// The most it has been.
+    pub most: u64,
+}
+
+/// What a thread spent its time on. Where batches cost microseconds, one in 16 is measured and
+/// stands for all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Work {
+    /// Inside the dataset.
+    pub fetch: Duration,
+    /// Inside the batcher.
+    pub assemble: Duration,
+}
+
+/// What one worker did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct WorkerStats {
+    /// For this loader.
+    pub work: Work,
+    /// Asleep, since there was nothing to do: for any loader that shares it.
+    pub idle: Duration,
+}
+
+/// An item and how long its fetch took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SlowItem {
+    /// The index in the dataset.
+    pub index: usize,
+    /// How long the fetch took.
+    pub took: Duration,
+}
+
+/// How a budget is used, by all that share it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct BudgetStats {
+    /// What it is, in bytes.
+    pub limit: u64,
+    /// What is reserved.
+    pub used: Level,
+    /// Iterators that have or may reserve something. Each of them may have its oldest batch, so
+    /// that the bound is the limit and one batch for each but the first.
+    pub readers: usize,
+    /// The most by which batches that turned out larger than the 64 before them took the sum beyond
+    /// the bound.
+    pub overshoot: u64,
+    /// How often a batch was not begun since there was no room for it.
+    pub refused: u64,
+}

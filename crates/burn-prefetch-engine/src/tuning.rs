@@ -1,0 +1,96 @@
+//! Brings what a loader measures to its tuner, from time to time, and does what that decides.
+
+use std::time::Duration;
+
+use crate::dial::Dial;
+use crate::pool::Pool;
+use crate::sync::{Moment, QuietMutex};
+use crate::tally::Totals;
+use crate::tuner::{Decision, Facts, Knob, Tuner};
+
+/// Looks are this far apart at least.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A tuner at work for one loader. Readers look after their batches; there is no thread for it.
+#[derive(Debug)]
+pub struct Tuning {
+    began: Moment,
+    state: QuietMutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    tuner: Tuner,
+    last: Totals,
+    looked: Moment,
+}
+
+impl Tuning {
+    /// Begins now.
+    #[must_use]
+    pub fn new(tuner: Tuner) -> Self {
+        let now = Moment::now();
+        let state = State {
+            tuner,
+            last: Totals::default(),
+            looked: now,
+        };
+        Self {
+            began: now,
+            state: QuietMutex::new(state),
+        }
+    }
+
+    /// What has been decided so far.
+    #[must_use]
+    pub fn decisions(&self) -> Vec<Decision> {
+        self.state.lock().tuner.decisions().to_vec()
+    }
+
+    /// Looks, if it is time to, and does what is decided.
+    pub(crate) fn look(&self, totals: impl FnOnce() -> Totals, (dial, pool): (&Dial, &Pool)) {
+        let Some(decision) = self.decide(totals, (dial, pool)) else {
+            return;
+        };
+        match decision.knob {
+            Knob::Window => dial.set_ahead(decision.to),
+            Knob::Workers => pool.resize(decision.to),
+        }
+        let Decision {
+            batch,
+            knob,
+            from,
+            to,
+            why,
+            ..
+        } = decision;
+        log::info!("after {batch} batches: {knob:?} {from} becomes {to} ({why:?})");
+    }
+
+    fn decide(
+        &self,
+        totals: impl FnOnce() -> Totals,
+        (dial, pool): (&Dial, &Pool),
+    ) -> Option<Decision> {
+        let mut state = self.state.lock();
+        let passed = state.looked.elapsed();
+        if passed < PAUSE {
+            return None;
+        }
+        let now = totals();
+        let last = std::mem::replace(&mut state.last, now);
+        state.looked = Moment::now();
+        state.tuner.look(&Facts {
+            at: self.began.elapsed(),
+            batch: now.returned,
+            passed,
+            returned: now.returned - last.returned,
+            waited: now.waited.saturating_sub(last.waited),
+            busy: now.busy.saturating_sub(last.busy),
+            starved: now.starved - last.starved,
+            refused: now.refused - last.refused,
+            window: dial.ahead().unwrap_or(now.window),
+            workers: pool.size(),
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! What can be changed about a loader while its iterators run.
+
+use burn_prefetch_engine::{Account, Decision};
+
+use crate::config_error::ConfigError;
+use crate::workers::{MOST_WORKERS, Workers};
+
+/// Changes a loader's settings while its iterators run, without losing a batch or its place.
+///
+/// It may go to another thread and outlive the loader; then it changes nothing any more.
+///
+/// ```
+/// # use burn::data::dataloader::{DataLoader, batcher::Batcher};
+/// # use burn::data::dataset::InMemDataset;
+/// # use burn::tensor::Device;
+/// # use burn_prefetch::DataLoaderBuilder;
+/// # struct Collect;
+/// # impl Batcher<u32, Vec<u32>> for Collect {
+/// #     fn batch(&self, items: Vec<u32>, _device: &Device) -> Vec<u32> { items }
+/// # }
+/// # let data = InMemDataset::new((0..40).collect());
+/// let loader = DataLoaderBuilder::new(Collect).batch_size(4).num_workers(1).try_build(data)?;
+/// let control = loader.control();
+/// for (number, _batch) in loader.iter().enumerate() {
+///     if number == 3 {
+///         control.set_num_workers(2)?;
+///         control.set_prefetch(4);
+///     }
+/// }
+/// assert_eq!(control.num_workers(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LoaderControl {
+    account: Account,
+    workers: Workers,
+}
+
+impl LoaderControl {
+    pub(crate) fn new(account: Account, workers: Workers) -> Self {
+        Self { account, workers }
+    }
+
+    /// How many batches of each iterator may be alive, once that was changed.
+    #[must_use]
+    pub fn window(&self) -> Option<usize> {
+        self.account.dial.ahead()
+    }
+
+    /// How many workers there may be.
+    #[must_use]
+    pub fn num_workers(&self) -> usize {
+        self.workers.num_workers()
+    }
+
+    /// What was decided so far about settings that are [`Auto`](crate::Auto), in order: to be listed,
+    /// kept, and [taken again](crate::DataLoaderBuilder::replay).
+    #[must_use]
+    pub fn decisions(&self) -> Vec<Decision> {
+        let tuning = self.account.tuning.as_ref();
+        tuning.map(|tuning| tuning.decisions()).unwrap_or_default()
+    }
+
+    /// Changes how many batches of each iterator may be alive; those that are stay so. An iterator
+    /// without workers has one, whatever is said here.
+    pub fn set_prefetch(&self, batches: usize) {
+        self.account.dial.set_ahead(batches);
+    }
+
+    /// Changes how many workers there may be, also for others that share them: more begin at once, who
+    /// is too many ends after the part it is in.
+    ///
+    /// # Errors
+    ///
+    /// When there are more than 1,024, none, or none so far: an iterator that runs does its own work
+    /// or has workers, for its whole life.
+    pub fn set_num_workers(&self, num_workers: usize) -> Result<(), ConfigError> {
+        if num_workers > MOST_WORKERS {
+            return Err(ConfigError::TooManyWorkers {
+                num_workers,
+                most: MOST_WORKERS,
+            });
+        }
+        if num_workers == 0 || self.num_workers() == 0 {
+            return Err(ConfigError::WorkersFromOrToNone {
+                from: self.num_workers(),
+                to: num_workers,
+            });
+        }
+        self.workers.0.resize(num_workers);
+        Ok(())
+    }
+
+    /// Changes the budget, also for others that share it. What is alive stays so.
+    ///
+    /// # Errors
+    ///
+    /// When it is 0, or the loader was built without one.
+    pub fn set_memory_budget(&self, bytes: u64) -> Result<(), ConfigError> {
+        if bytes == 0 {
+            return Err(ConfigError::BudgetZero);
+        }
+        let budget = self.account.budget.as_ref();
+        let budget = budget.ok_or(ConfigError::NoBudget { bytes })?;
+        budget.set_limit(bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,190 @@
+//! Batches that a plain `Batcher` makes on the host, and whose tensors are moved from there.
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+use burn_prefetch_engine::{BoxError, FetchError, Part, Pieces};
+
+use crate::burn::{Basic, Batcher, DType, Dataset, Device, Tensor, TensorData};
+use crate::host_batch::{Host, Parcel};
+use crate::source::{Fetch, fetch_items, join_items};
+use crate::stage::Stage;
+use crate::staged::Work;
+use crate::staged_batch::{StagedBatch, TensorVisitor};
+
+/// Items on their way to a batch whose tensors are in slots.
+pub(crate) struct MovedWork<D, I, E, O> {
+    pub(crate) dataset: D,
+    pub(crate) batcher: Arc<dyn Batcher<I, O>>,
+    pub(crate) fetch: Fetch,
+    pub(crate) error: PhantomData<fn() -> E>,
+}
+
+/// A batch whose tensors are in slots, and in its own fields only where they need not be moved.
+pub(crate) struct Packed<O> {
+    batch: O,
+    parcels: Option<VecDeque<Parcel>>,
+}
+
+impl<D, I, E, O> Work for MovedWork<D, I, E, O>
+where
+    D: Dataset<I, E> + 'static,
+    I: Send + 'static,
+    E: Error + Send + Sync + 'static,
+    O: StagedBatch + Send + 'static,
+{
+    type Piece = Vec<I>;
+    type Batch = Packed<O>;
+    type Output = O;
+
+    fn open(&self, _len: usize, parts: usize) -> Pieces<Vec<I>> {
+        Pieces::from_fn(parts, |_| Vec::new())
+    }
+
+    fn fetch(
+        &self,
+        piece: &mut Vec<I>,
+        part: &mut Part<'_>,
+        _stage: &Stage,
+    ) -> Result<(), FetchError> {
+        fetch_items(&self.dataset, self.fetch, piece, part)
+    }
+
+    fn assemble(&self, pieces: Pieces<Vec<I>>, stage: &Stage) -> Result<Packed<O>, BoxError> {
+        let items = join_items(pieces);
+        let Some(host_device) = stage.host_device() else {
+            let batch = self.batcher.batch(items, stage.device());
+            let parcels = None;
+            return Ok(Packed { batch, parcels });
+        };
+        let batch = || self.batcher.batch(items, &host_device);
+        let mut batch = on_the_host(&host_device, batch);
+        let mut packer = Packer {
+            host: stage.host(),
+            from: &host_device,
+            to: stage.device(),
+            parcels: VecDeque::new(),
+            failure: None,
+        };
+        batch.visit(&mut packer);
+        match packer.failure {
+            Some(failure) => Err(failure),
+            None => Ok(Packed {
+                batch,
+                parcels: Some(packer.parcels),
+            }),
+        }
+    }
+
+    fn sizes(batch: &Packed<O>) -> Vec<usize> {
+        let parcels = batch.parcels.iter().flatten();
+        parcels.map(Parcel::bytes).collect()
+    }
+
+    fn upload(&self, batch: Packed<O>, device: &Device) -> Result<O, BoxError> {
+        let Packed { mut batch, parcels } = batch;
+        let Some(parcels) = parcels else {
+            return Ok(batch);
+        };
+        let mut unpacker = Unpacker {
+            device,
+            parcels,
+            failure: None,
+        };
+        batch.visit(&mut unpacker);
+        unpacker.failure.map_or(Ok(batch), Err)
+    }
+}
+
+/// Runs a batcher on the host; a panic that names two devices is most often a tensor of its own.
+fn on_the_host<O>(host: &Device, batch: impl FnOnce() -> O) -> O {
+    match catch_unwind(AssertUnwindSafe(batch)) {
+        Ok(batch) => batch,
+        Err(thrown) => {
+            let text = thrown.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| thrown.downcast_ref::<&str>().copied());
+            let Some(text) = text.filter(|text| text.contains("evice")) else {
+                resume_unwind(thrown)
+            };
+            resume_unwind(Box::new(format!(
+                "{text} (with pin_memory(true) the batcher is given {host:?} and its tensors are moved \
+                 later: tensors that it holds have to be made on the device that it is given)"
+            )))
+        }
+    }
+}
+
+/// Takes the tensors of a batch to slots.
+struct Packer<'a> {
+    host: Host,
+    from: &'a Device,
+    to: &'a Device,
+    parcels: VecDeque<Parcel>,
+    failure: Option<BoxError>,
+}
+
+impl Packer<'_> {
+    fn pack(&self, data: TensorData) -> Parcel {
+        let dtype = self.dtype(data.dtype());
+        Parcel::pack(&data.convert_dtype(dtype), &self.host)
+    }
+
+    /// The type that a plain loader would have made: the device's own where the host's own was taken.
+    fn dtype(&self, dtype: DType) -> DType {
+        let (from, to) = (self.from.settings(), self.to.settings());
+        if dtype == from.float_dtype.into() {
+            to.float_dtype.into()
+        } else if dtype == from.int_dtype.into() {
+            to.int_dtype.into()
+        } else {
+            dtype
+        }
+    }
+}
+
+impl TensorVisitor for Packer<'_> {
+    fn tensor<const D: usize, K: Basic>(&mut self, tensor: &mut Tensor<D, K>) {
+        let device = tensor.device();
+        if self.failure.is_some() {
+            return;
+        }
+        if device != *self.from {
+            let error = format!(
+                "the batcher made a tensor on {device:?} although it was given {:?}: with \
+                 pin_memory(true) make tensors on the device that is given, or leave pin_memory out",
+                self.from
+            );
+            self.failure = Some(error.into());
+            return;
+        }
+        let nothing = Tensor::empty([0; D], self.from);
+        match std::mem::replace(tensor, nothing).try_into_data() {
+            Ok(data) => self.parcels.push_back(self.pack(data)),
+            Err(error) => self.failure = Some(format!("{error}").into()),
+        }
+    }
+}
+
+/// Puts tensors in the places of those that were taken.
+struct Unpacker<'a> {
+    device: &'a Device,
+    parcels: VecDeque<Parcel>,
+    failure: Option<BoxError>,
+}
+
+impl TensorVisitor for Unpacker<'_> {
+    fn tensor<const D: usize, K: Basic>(&mut self, tensor: &mut Tensor<D, K>) {
+        let Some(parcel) = self.parcels.pop_front() else {
+            let error = "StagedBatch shows more tensors the second time than the first";
+            self.failure.get_or_insert_with(|| error.into());
+            return;
+        };
+        match parcel.unpack(self.device) {
+            Ok(moved) => *tensor = moved,
+            Err(error) => self.failure = Some(error.into()),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A layout, a row or a slot that cannot be is said in one sentence, at the sample's place.
+
+use burn::tensor::Device;
+use burn_prefetch::{
+    BoxError, CollateBatcher, DataLoaderBuilder, Host, HostBatch, Layout, LoadError, Row,
+    RowBatcher,
+};
+use burn_prefetch_tests::{Numbers, for_each_worker_count};
+
+/// A batcher of one's choice.
+#[derive(Clone, Copy)]
+struct Rows {
+    layout: fn(usize) -> Layout,
+    write: fn(usize, &mut Row<'_>) -> Result<(), BoxError>,
+    upload: fn(&mut HostBatch) -> Result<(), BoxError>,
+}
+
+impl RowBatcher<usize, usize> for Rows {
+    fn layout(&self, len: usize) -> Layout {
+        (self.layout)(len)
+    }
+
+    fn write(&self, item: usize, row: &mut Row<'_>) -> Result<(), BoxError> {
+        (self.write)(item, row)
+    }
+
+    fn upload(&self, mut batch: HostBatch, _device: &Device) -> Result<usize, BoxError> {
+        (self.upload)(&mut batch)?;
+        Ok(batch.len())
+    }
+}
+
+const GOOD: Rows = Rows {
+    layout: |len| Layout::new().slot_unfilled::<i64>("number", [len, 2]),
+    write: |item, row| Ok(row.write("number", &[item as i64, 0])?),
+    upload: |batch| {
+        batch.data("number")?;
+        Ok(())
+    },
+};
+
+fn expect(rows: Rows, words: &'static [&'static str]) {
+    for_each_worker_count(move |workers| {
+        let builder = DataLoaderBuilder::staged(rows).batch_size(4);
+        let loader = builder.num_workers(workers).try_build(Numbers(9)).unwrap();
+        let error = loader.iter_owned().find_map(Result::err).unwrap();
+        let error = LoadError::of(&error).unwrap().to_string();
+        for word in words {
+            assert!(error.contains(word), "`{word}` is missing in: {error}");
+        }
+    });
+}
+
+#[test]
+fn the_good_one_is_good() {
+    for_each_worker_count(|workers| {
+        let builder = DataLoaderBuilder::staged(GOOD).batch_size(4);
+        let loader = builder.num_workers(workers).try_build(Numbers(9)).unwrap();
+        let sizes: Vec<_> = loader.iter_owned().map(Result::unwrap).collect();
+        assert_eq!(sizes, [4, 4, 1]);
+    });
+}
+
+#[test]
+fn rows_that_are_not_one_for_each_sample() {
+    let layout = |_len| Layout::new().slot::<i64>("number", [7, 2]);
+    expect(
+        Rows { layout, ..GOOD },
+        &["\"number\"", "[7, 2]", "4 samples"],
+    );
+}
+
+#[test]
+fn more_values_than_a_row_has() {
+    let write: fn(usize, &mut Row<'_>) -> _ = |_, row| Ok(row.write("number", &[1_i64; 3])?);
+    expect(
+        Rows { write, ..GOOD },
+        &["has 2 values", "3 were given", "index 0"],
+    );
+}
+
+#[test]
+fn fewer_values_than_a_row_has_and_nothing_to_fill_in() {
+    let write: fn(usize, &mut Row<'_>) -> _ = |_, row| Ok(row.write("number", &[1_i64])?);
+    expect(Rows { write, ..GOOD }, &["has 2 values", "1 were given"]);
+}
+
+#[test]
+fn a_row_that_nobody_wrote() {
+    let write: fn(usize, &mut Row<'_>) -> _ = |item, row| match item {
+        5 => Ok(()),
+        _ => (GOOD.write)(item, row),
+    };
+    expect(
+        Rows { write, ..GOOD },
+        &[
+            "row 1 of \"number\" was not written",
+            "index 5",
+            "slot_filled",
+        ],
+    );
+}
+
+#[test]
+fn another_type_and_another_slot() {
+    let write: fn(usize, &mut Row<'_>) -> _ = |_, row| Ok(row.write("number", &[1.0_f32; 2])?);
+    expect(Rows { write, ..GOOD }, &["\"number\" holds I64", "F32"]);
+    let write: fn(usize, &mut Row<'_>) -> _ = |_, row| Ok(row.write("numbers", &[1_i64; 2])?);
+    expect(
+        Rows { write, ..GOOD },
+        &["no slot \"numbers\"", "[\"number\"]"],
+    );
+}
+
+#[test]
+fn a_slot_that_is_taken_twice() {
+    let upload: fn(&mut HostBatch) -> _ = |batch| {
+        batch.data("number")?;
+        batch.data("number")?;
+        Ok(())
+    };
+    expect(Rows { upload, ..GOOD }, &["\"number\" has been taken"]);
+}
+
+#[test]
+fn other_dimensions_than_the_slot_has() {
+    let upload: fn(&mut HostBatch) -> _ = |batch| {
+        batch.int::<3>("number", &Device::default())?;
+        Ok(())
+    };
+    expect(Rows { upload, ..GOOD }, &["[4, 2]", "3 dimensions"]);
+}
+
+struct Slots(Vec<i64>);
+
+impl CollateBatcher<usize, usize> for Slots {
+    fn collate(&self, items: Vec<usize>, host: &Host) -> Result<HostBatch, BoxError> {
+        let slot = host.slot_of("number", [items.len(), 2], &self.0)?;
+        Ok(HostBatch::new(items.len()).with(slot))
+    }
+
+    fn upload(&self, batch: HostBatch, _device: &Device) -> Result<usize, BoxError> {
+        Ok(batch.len())
+    }
+}
+
+#[test]
+fn a_shape_and_values_that_do_not_belong_together() {
+    for_each_worker_count(|workers| {
+        let builder = DataLoaderBuilder::staged(Slots(vec![1; 5])).batch_size(4);
+        let loader = builder.num_workers(workers).try_build(Numbers(4)).unwrap();
+        let error = loader.iter_owned().find_map(Result::err).unwrap();
+        let error = LoadError::of(&error).unwrap().to_string();
+        assert!(
+            error.contains("shape [4, 2]") && error.contains("has 8"),
+            "{error}"
+        );
+        assert!(error.contains("5 were given"), "{error}");
+    });
+}
