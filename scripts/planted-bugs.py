@@ -327,6 +327,13 @@ BUGS = [
         "        // Who is not wanted any more may be asleep.\n        self.shared.work.notify_all();",
         "",
     ),
+    (
+        "an_uploader_that_has_settled_holds_nothing",
+        "who settles does not wait for a worker in its round",
+        "pool.rs",
+        "while !holding.is_empty() && begun.elapsed() < grace {",
+        "while holding.len() > 9 && begun.elapsed() < grace {",
+    ),
 ]
 
 

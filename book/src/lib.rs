@@ -11,6 +11,12 @@ pub mod memory {}
 #[doc = include_str!("order.md")]
 pub mod order {}
 
+#[doc = include_str!("samplers.md")]
+pub mod samplers {}
+
+#[doc = include_str!("resume.md")]
+pub mod resume {}
+
 #[doc = include_str!("errors.md")]
 pub mod errors {}
 

@@ -13,6 +13,7 @@ mod floors;
 mod gate;
 mod gauge;
 mod logs;
+mod orders;
 mod passes;
 mod process;
 mod storm;
@@ -28,6 +29,10 @@ pub use floors::{Source, complaints};
 pub use gate::{Gate, Tally};
 pub use gauge::{Alive, Guarded, GuardedNumbers, Lead, Token};
 pub use logs::{Record, capture_logs, logged};
+pub use orders::{
+    Builder, FromTheBack, ORDERED, SetOrder, Stairs, batch_orders, even_orders, ordered,
+    ordered_data, orders,
+};
 pub use passes::{Batches, chunks, flat, loader, outcomes, pass};
 pub use process::{
     LiveThreads, alone, eventually, expect_loader_threads, loader_threads, open_files,

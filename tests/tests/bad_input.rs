@@ -180,7 +180,7 @@ fn settings_in_force_are_not_reported_as_ignored() {
             let builder = loader(workers).batch_size(3).prefetch_factor(2);
             let config = builder.try_build(Numbers(10)).unwrap().effective_config();
             assert!(config.ignored.is_empty(), "{config}");
-            assert_eq!((config.batch_size, config.num_workers), (3, workers));
+            assert_eq!((config.batch_size, config.num_workers), (Some(3), workers));
         }
     });
 }

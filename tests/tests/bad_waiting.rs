@@ -42,7 +42,7 @@ fn panics<T>(body: impl FnOnce() -> T) -> String {
 }
 
 /// One sentence, as errors are written, that names the setting with its value and then the way out.
-fn assert_sentence(error: ConfigError, (names, way_out): (&str, &str)) {
+fn assert_sentence(error: &ConfigError, (names, way_out): (&str, &str)) {
     let sentence = error.to_string();
     assert!(
         !sentence.contains('\n') && !sentence.ends_with('.'),
@@ -57,10 +57,10 @@ fn assert_sentence(error: ConfigError, (names, way_out): (&str, &str)) {
 }
 
 /// `try_build` returns the error, `build` panics with its sentence, and neither has begun anything.
-fn assert_refused(builder: impl Fn() -> Builder, error: ConfigError, words: (&str, &str)) {
+fn assert_refused(builder: impl Fn() -> Builder, error: &ConfigError, words: (&str, &str)) {
     let data = Arc::new(Counting::new(10));
     let refused = builder().try_build(Arc::clone(&data));
-    assert_eq!(refused.err(), Some(error));
+    assert_eq!(refused.err().as_ref(), Some(error));
     let panic = panics(|| builder().build(Arc::clone(&data)));
     assert_eq!(panic, error.to_string());
     assert!(data.untouched());
@@ -74,8 +74,8 @@ fn assert_refused(builder: impl Fn() -> Builder, error: ConfigError, words: (&st
 }
 
 /// The same for threads that are made by themselves.
-fn assert_refused_threads(builder: impl Fn() -> WorkersBuilder, error: ConfigError) {
-    assert_eq!(builder().try_build().err(), Some(error));
+fn assert_refused_threads(builder: impl Fn() -> WorkersBuilder, error: &ConfigError) {
+    assert_eq!(builder().try_build().err().as_ref(), Some(error));
     assert_eq!(panics(|| builder().build()), error.to_string());
 }
 
@@ -85,9 +85,9 @@ fn a_timeout_of_zero() {
         let _alone = alone();
         let (zero, words) = (Duration::ZERO, ("timeout is 0 s", "leave it out"));
         let error = ConfigError::TimeoutZero;
-        assert_refused(|| loader(workers).timeout(zero), error, words);
+        assert_refused(|| loader(workers).timeout(zero), &error, words);
         let crew = Workers::new(workers);
-        assert_refused(|| on(&crew).timeout(zero), error, words);
+        assert_refused(|| on(&crew).timeout(zero), &error, words);
         if workers > 0 {
             built(loader(workers).timeout(Duration::from_nanos(1)));
         }
@@ -100,7 +100,7 @@ fn a_stall_of_zero() {
         let _alone = alone();
         let words = ("stall_warning is 0 s", "None for no warning");
         let builder = || loader(workers).stall_warning(Duration::ZERO);
-        assert_refused(builder, ConfigError::StallWarningZero, words);
+        assert_refused(builder, &ConfigError::StallWarningZero, words);
     });
 }
 
@@ -112,8 +112,8 @@ fn a_grace_beyond_a_day() {
             let error = ConfigError::GraceTooLong { grace };
             let names = format!("shutdown_grace is {grace:?}");
             let builder = || loader(workers).shutdown_grace(grace);
-            assert_refused(builder, error, (&names, "leave it out"));
-            assert_refused_threads(|| Workers::builder(workers).shutdown_grace(grace), error);
+            assert_refused(builder, &error, (&names, "leave it out"));
+            assert_refused_threads(|| Workers::builder(workers).shutdown_grace(grace), &error);
         }
     });
 }
@@ -130,10 +130,10 @@ fn what_needs_workers_where_there_are_none() {
         for builder in builders {
             let error = ConfigError::TimeoutWithoutWorkers { timeout: SECOND };
             let words = ("timeout is 1s with 0 workers", "leave it out");
-            assert_refused(|| builder().timeout(SECOND), error, words);
+            assert_refused(|| builder().timeout(SECOND), &error, words);
             let error = ConfigError::WarmWithoutWorkers;
             let words = ("warm_next_epoch is true with 0 workers", "leave it out");
-            assert_refused(|| builder().warm_next_epoch(true), error, words);
+            assert_refused(|| builder().warm_next_epoch(true), &error, words);
             let unwanted = builder().warm_next_epoch(true).warm_next_epoch(false);
             assert_eq!(pass(&built(unwanted)), chunks(10, 1));
         }
@@ -148,9 +148,9 @@ fn a_warm_epoch_on_threads_that_end_with_the_pass() {
         let names = "warm_next_epoch is true with persistent_workers(false)";
         let words = (names, "leave one of the two out");
         let own = || loader(workers).persistent_workers(false);
-        assert_refused(|| own().warm_next_epoch(true), error, words);
+        assert_refused(|| own().warm_next_epoch(true), &error, words);
         let crew = Workers::builder(workers).persistent(false).build();
-        assert_refused(|| on(&crew).warm_next_epoch(true), error, words);
+        assert_refused(|| on(&crew).warm_next_epoch(true), &error, words);
     });
 }
 
@@ -174,10 +174,10 @@ fn settings_of_threads_beside_threads_that_have_theirs() {
         let error = ConfigError::GivenBesideWorkers { setting };
         let names = format!("{setting} is given beside workers(..)");
         let words = (names.as_str(), "give it to Workers::builder");
-        assert_refused(|| set(on(&crew)), error, words);
+        assert_refused(|| set(on(&crew)), &error, words);
         // In whichever order they are given.
         let before = || set(DataLoaderBuilder::new(Collect)).workers(&crew);
-        assert_refused(before, error, words);
+        assert_refused(before, &error, words);
         let accepted = on(&crew).batch_size(3).prefetch(4);
         assert_eq!(pass(&built(accepted)), chunks(10, 3));
     });
@@ -189,7 +189,7 @@ fn threads_beyond_reason_are_refused_by_both_builders() {
         for num_workers in [1_025, usize::MAX] {
             let most = 1_024;
             let error = ConfigError::TooManyWorkers { num_workers, most };
-            assert_refused_threads(|| Workers::builder(num_workers), error);
+            assert_refused_threads(|| Workers::builder(num_workers), &error);
             assert_eq!(panics(|| Workers::new(num_workers)), error.to_string());
         }
         assert_eq!(Workers::new(1_024).num_workers(), 1_024);

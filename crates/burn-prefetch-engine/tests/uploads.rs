@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
-use burn_prefetch_engine::{LoadError, Stage};
+use burn_prefetch_engine::{Doing, LoadError, Stage};
 use doubles::{Loader, Numbers};
 
 const WORKERS: [usize; 4] = [1, 2, 4, 8];
@@ -192,5 +193,65 @@ fn an_early_drop_leaves_nothing_behind() {
         drop(loader);
         drop(uploader);
         assert!(source.upgrade().is_none());
+    }
+}
+
+/// The first upload is stuck until the test lets it go.
+#[test]
+fn a_stuck_uploader_is_reported_given_up_and_replaced() {
+    for workers in WORKERS {
+        let (go, gone) = channel::<()>();
+        let stuck = Mutex::new(Some(gone));
+        let source = Numbers::uploading(move |_| {
+            let gone = stuck.lock().map_err(|_| "a test has panicked")?.take();
+            gone.into_iter().for_each(|gone| drop(gone.recv()));
+            Ok(())
+        });
+        let loader = Loader::new(source, workers, (12, 2)).ahead(4).uploads(1);
+        let hasty = loader.clone().timeout(Duration::from_millis(50));
+        let error = hasty.iter().next().unwrap().unwrap_err();
+        let LoadError::Timeout { crew, .. } = &error else {
+            panic!("{error}")
+        };
+        let uploader = crew.uploader.unwrap();
+        let doing = Doing::Uploading {
+            epoch: 0,
+            batch: 0,
+            here: true,
+        };
+        assert_eq!(uploader.doing, doing);
+        assert!(
+            error.to_string().contains("the uploader uploading batch 0"),
+            "{error}"
+        );
+        // It came to its upload while it was waited for: a later wait gives it up.
+        while hasty.iter().next().unwrap().is_err() {}
+        let uploader = loader.uploader.clone().unwrap().pool;
+        assert_eq!(uploader.disowned(), 1);
+        assert_eq!(pass(&loader), loader.expected());
+        drop(go);
+    }
+}
+
+/// Whoever has settled holds the last of what the uploader had in its hands.
+#[test]
+fn nothing_of_a_pass_is_left_once_its_uploader_has_settled() {
+    for workers in WORKERS {
+        for taken in 0..6 {
+            let (loader, _told_of) = watched(workers, 2);
+            assert_eq!(loader.iter().take(taken).count(), taken);
+            let (source, uploader) = (Arc::downgrade(&loader.source), loader.uploader.clone());
+            let Loader {
+                source: own, pool, ..
+            } = loader;
+            drop(own);
+            drop(pool);
+            let uploader = uploader.unwrap();
+            uploader.pool.settle(Duration::from_secs(60));
+            assert!(
+                source.upgrade().is_none(),
+                "{workers} workers, {taken} taken"
+            );
+        }
     }
 }

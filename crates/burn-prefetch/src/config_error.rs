@@ -285,6 +285,21 @@ mod tests {
                 "slice(3, 8)",
             ),
             (
+                ConfigError::SliceBeyond {
+                    start: 5,
+                    end: 20,
+                    num_items: 10,
+                },
+                "slice(5, 20)",
+                "at most 10",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn so_does_each_about_order() {
+        assert_names_and_offers(&[
+            (
                 ConfigError::TwoOrders {
                     one: "shuffle",
                     other: "sampler",
@@ -303,15 +318,6 @@ mod tests {
                 ConfigError::DropAndPad,
                 "drop_last and pad_last are both true",
                 "leave one of them out",
-            ),
-            (
-                ConfigError::SliceBeyond {
-                    start: 5,
-                    end: 20,
-                    num_items: 10,
-                },
-                "slice(5, 20)",
-                "at most 10",
             ),
         ]);
     }

@@ -11,6 +11,7 @@ mod chosen;
 mod collated;
 mod config_error;
 mod control;
+mod determinism;
 mod effective;
 mod explain;
 mod host_batch;
@@ -49,6 +50,7 @@ pub use burn_prefetch_engine::{
 };
 pub use config_error::ConfigError;
 pub use control::LoaderControl;
+pub use determinism::Nondeterminism;
 pub use effective::{EffectiveConfig, Ignored, WindowConfig};
 pub use host_batch::{Host, HostBatch, HostSlot};
 pub use host_batcher::{CollateBatcher, Collated, FetchInto, HostBatcher, RowBatcher, Rowwise};

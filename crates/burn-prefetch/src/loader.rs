@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use burn_prefetch_engine::{Account, Plan, Standing, Stats};
+use burn_prefetch_engine::{Account, Plan, Pool, ReaderConfig, Standing, Stats};
 
 use crate::bookmark::{Bookmark, Shelf};
 use crate::burn::{DataLoader, DataLoaderIterator, Device};
@@ -274,6 +274,23 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         }
     }
 
+    /// The pass that the next `iter()` will be, on other threads and in another way, not counted.
+    pub(crate) fn start_on(
+        &self,
+        pool: &Arc<Pool>,
+        set: impl FnOnce(&mut ReaderConfig),
+    ) -> Box<dyn Pass<O>> {
+        let upcoming = self.upcoming().clone();
+        let mut pass = self.pass(upcoming);
+        pass.reader.warm_next = false;
+        set(&mut pass.reader);
+        self.supply.start(pool, pass)
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.workers.0
+    }
+
     /// What a new pass is to be; the next one will be the epoch after it.
     fn count_epoch(&self) -> Upcoming {
         let mut upcoming = self.upcoming();
@@ -286,10 +303,9 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         let mut warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
         let pass = warm.take();
         drop(warm);
-        let is_wanted = |pass: &Box<dyn Pass<O>>| {
+        let pass = pass.filter(|pass| {
             pass.plan().epoch() == wanted.epoch && *pass.standing() == wanted.standing
-        };
-        let pass = pass.filter(is_wanted)?;
+        })?;
         pass.take_up();
         Some(pass)
     }

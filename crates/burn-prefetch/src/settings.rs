@@ -36,6 +36,10 @@ pub(crate) enum StallWarning {
 
 /// The builder's settings, as given; they travel whole.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a method of the builder, given or not"
+)]
 pub(crate) struct Settings {
     pub(crate) batch_size: Option<usize>,
     /// The builder's methods that gave an order.
@@ -460,7 +464,7 @@ mod tests {
         let check = |settings: Settings| settings.check().map(NonZeroUsize::get);
         assert_eq!(check(Settings::default()), Ok(1));
         let zero = Settings {
-            batch_size: 0,
+            batch_size: Some(0),
             ..Settings::default()
         };
         assert_eq!(check(zero), Err(ConfigError::BatchSizeZero));
@@ -495,7 +499,7 @@ mod tests {
         );
         let second = Duration::from_secs(1);
         let refused = ConfigError::TimeoutWithoutWorkers { timeout: second };
-        assert_eq!(timed(second, 0).check(), Err(refused));
+        assert_eq!(timed(second, 0).check(), Err(refused.clone()));
         assert!(timed(second, 1).check().is_ok());
         let on_none = Settings {
             timeout: Some(second),

@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use burn::data::dataloader::DataLoader;
 use burn::tensor::Device;
-use burn_prefetch::EffectiveConfig;
+use burn_prefetch::{EffectiveConfig, PrefetchDataLoader};
 
 use crate::batch::{PictureBatch, PictureBatcher, PictureDataset};
 use crate::cli::{LoaderArgs, LoaderKind, Setup, Workload};
 use crate::data::Pictures;
 use crate::gauge::Gauge;
+
+/// A loader of this project's as its own type.
+pub(crate) type Ours = PrefetchDataLoader<PictureBatch>;
 
 /// What a loader reads, and how.
 #[derive(Debug)]
@@ -33,7 +36,7 @@ impl Feed<'_> {
     ) -> anyhow::Result<Arc<dyn DataLoader<PictureBatch>>> {
         match args.loader {
             LoaderKind::Burn => Ok(self.burns()),
-            LoaderKind::Prefetch => self.ours(args),
+            LoaderKind::Prefetch => Ok(Arc::new(self.ours(args)?)),
         }
     }
 
@@ -56,7 +59,8 @@ impl Feed<'_> {
             .build(self.dataset(true))
     }
 
-    fn ours(&self, args: &LoaderArgs) -> anyhow::Result<Arc<dyn DataLoader<PictureBatch>>> {
+    /// This project's loader, shuffled and augmented.
+    pub(crate) fn ours(&self, args: &LoaderArgs) -> anyhow::Result<Ours> {
         let mut builder = burn_prefetch::DataLoaderBuilder::new(self.batcher())
             .batch_size(self.setup.batch_size.get())
             .shuffle(self.setup.seed)
@@ -71,7 +75,7 @@ impl Feed<'_> {
         }
         let loader = builder.try_build(self.dataset(true))?;
         notes(&loader.effective_config(), &mut io::stderr().lock());
-        Ok(Arc::new(loader))
+        Ok(loader)
     }
 
     fn batcher(&self) -> PictureBatcher {

@@ -12,6 +12,7 @@ use super::setup::{Setup, flag_of};
 use crate::number::within;
 
 const MOST_EPOCHS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
+const MOST_STEPS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999_999);
 const MOST_AHEAD: usize = 65_536;
 
 #[derive(Debug, Clone, Args)]
@@ -33,6 +34,16 @@ pub(crate) struct TrainArgs {
     /// Keep checkpoints and metrics in the folder DIR; without it nothing is kept.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Keep the training in the middle of epochs too, every N steps, 1 to 1,000,000 (burn-prefetch
+    /// only): `--resume` then goes on with the next batch.
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "out",
+        allow_negative_numbers = true
+    )]
+    #[arg(value_parser = within(NonZeroUsize::MIN..=MOST_STEPS))]
+    pub(crate) save_every: Option<NonZeroUsize>,
     /// Continue after the last checkpoint in `--out DIR`, up to `--epochs` in all.
     #[arg(long, requires = "out")]
     pub(crate) resume: bool,

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail, ensure};
 use burn::module::Module as _;
 use burn::store::ModuleRecord;
+use burn::train::checkpoint::FileCheckpointer;
 use serde::{Deserialize, Serialize};
 
-use crate::cli::{TrainArgs, flag_of};
+use super::midway::{Files, Midway};
+use super::steps::Learning;
+use crate::cli::{LoaderKind, TrainArgs, flag_of};
 use crate::data::Pictures;
 use crate::destination::Destination;
-use crate::model::ResNet;
 
 /// A checkpoint is these three files, with the epoch and `.bpk` behind.
 const FILES: [&str; 3] = ["model", "optim", "scheduler"];
@@ -29,8 +31,11 @@ struct Identity {
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) folder: PathBuf,
-    /// The last epoch whose checkpoint is complete; 0 before the first.
+    /// How many epochs are complete: the last whose checkpoint is, or those before a place in the
+    /// middle of one.
     pub(super) epoch: usize,
+    /// Where to go on in the middle of the epoch after.
+    pub(super) midway: Option<Midway>,
 }
 
 impl Kept {
@@ -45,11 +50,11 @@ impl Kept {
             model: flag_of(&args.setup.model),
             classes: pictures.classes,
         };
-        let epoch = last_epoch(folder)?;
+        let (epoch, midway) = farthest(folder, args.loader.loader)?;
         let file = folder.join(IDENTITY);
         if args.resume {
             ensure!(
-                epoch > 0,
+                epoch > 0 || midway.is_some(),
                 "{shown} holds no checkpoint; leave --resume out to begin"
             );
             wanted.expect(&file)?;
@@ -61,7 +66,7 @@ impl Kept {
             );
         } else {
             ensure!(
-                epoch == 0,
+                epoch == 0 && midway.is_none(),
                 "{shown} holds checkpoints of an earlier training; go on with --resume, or choose \
                  another folder"
             );
@@ -73,15 +78,17 @@ impl Kept {
         Ok(Self {
             folder: folder.to_owned(),
             epoch,
+            midway,
         })
     }
 
     /// Fails where the checkpoint does not fit the network; burn-train would panic.
-    pub(super) fn try_out(&self, model: &ResNet, title: &str) -> anyhow::Result<()> {
-        if self.epoch == 0 {
-            return Ok(());
-        }
-        let file = checkpoint(&self.folder, FILES[0], self.epoch);
+    pub(super) fn try_out(&self, model: &Learning, title: &str) -> anyhow::Result<()> {
+        let file = match &self.midway {
+            Some(midway) => midway.file(FILES[0]),
+            None if self.epoch == 0 => return Ok(()),
+            None => checkpoint(&self.folder, FILES[0], self.epoch),
+        };
         let shown = file.display();
         let record = ModuleRecord::load(&file).ok();
         let record = record.with_context(|| format!("{shown} is damaged: it is no checkpoint"))?;
@@ -89,6 +96,21 @@ impl Kept {
             bail!("{shown} is a checkpoint of another model than {title}");
         }
         Ok(())
+    }
+
+    /// burn-train's own files, the first of which to be read may be from the middle of an epoch:
+    /// the model, the optimizer, the scheduler.
+    pub(super) fn files(&self) -> [Files; 3] {
+        let folder = checkpoints(&self.folder);
+        FILES.map(|name| Files {
+            inner: FileCheckpointer::new(&folder, name),
+            first: self.midway.as_ref().map(|midway| midway.file(name)),
+        })
+    }
+
+    /// Whether there is something to go on from.
+    pub(super) fn is_begun(&self) -> bool {
+        self.epoch > 0 || self.midway.is_some()
     }
 }
 
@@ -113,14 +135,29 @@ impl Identity {
 }
 
 fn checkpoint(folder: &Path, name: &str, epoch: usize) -> PathBuf {
-    folder
-        .join("checkpoint")
-        .join(format!("{name}-{epoch}.bpk"))
+    checkpoints(folder).join(format!("{name}-{epoch}.bpk"))
+}
+
+/// The folder of checkpoints, burn-train's and those in the middle of epochs.
+pub(super) fn checkpoints(folder: &Path) -> PathBuf {
+    folder.join("checkpoint")
+}
+
+/// How many epochs are complete, and what stands beyond them, unless Burn's loader is to go on,
+/// which begins with an epoch.
+fn farthest(folder: &Path, kind: LoaderKind) -> anyhow::Result<(usize, Option<Midway>)> {
+    let epoch = last_epoch(folder)?;
+    let midway = Midway::last(&checkpoints(folder))?;
+    let beyond = midway.filter(|midway| midway.state.epoch() >= epoch);
+    Ok(match beyond {
+        Some(midway) if kind == LoaderKind::Prefetch => (midway.state.epoch(), Some(midway)),
+        Some(_) | None => (epoch, None),
+    })
 }
 
 /// The highest epoch with all files; 0 where there is none.
 fn last_epoch(folder: &Path) -> anyhow::Result<usize> {
-    let checkpoints = folder.join("checkpoint");
+    let checkpoints = checkpoints(folder);
     if !checkpoints.is_dir() {
         return Ok(0);
     }

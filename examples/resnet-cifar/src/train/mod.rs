@@ -2,11 +2,13 @@
 
 mod journal;
 mod keep;
+mod midway;
 mod quiet;
 mod schedule;
 mod steps;
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,7 +20,7 @@ use burn::train::metric::{AccuracyMetric, LearningRateMetric, LossMetric};
 use burn::train::{ExecutionStrategy, Interrupter, Learner, LearningResult, SupervisedTraining};
 
 use crate::batch::PictureBatch;
-use crate::cli::{LoaderArgs, Setup, TrainArgs, Workload};
+use crate::cli::{LoaderKind, Setup, TrainArgs, Workload};
 use crate::data::{Owner, Pictures, Request, Split};
 use crate::gauge::Gauge;
 use crate::interrupt::{self, Interrupted};
@@ -27,8 +29,10 @@ use crate::model::ResNet;
 use crate::step;
 use journal::{DIVERGED, Epoch, Journal, Printing};
 use keep::Kept;
+use midway::{Saver, Trouble};
 use quiet::Quiet;
 use schedule::Schedule;
+use steps::Learning;
 
 type Batches = Arc<dyn DataLoader<PictureBatch>>;
 
@@ -38,21 +42,23 @@ const INTERRUPTED: &str = "interrupted";
 /// Trains; on a terminal with burn-train's dashboard, else with one line for each epoch.
 pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
     args.loader.check()?;
+    ensure!(
+        args.save_every.is_none() || args.loader.loader == LoaderKind::Prefetch,
+        "--loader burn cannot say where it stands; leave --save-every out"
+    );
     let setup = &args.setup;
     let device = setup.device.open();
     let (pictures, test) = load(setup)?;
     let open = |folder| Kept::open(args, folder, &pictures);
     let kept = args.out.as_deref().map(open).transpose()?;
-    let title = setup.model.title();
     device.seed(setup.seed);
-    let model = ResNet::new(setup.model, pictures.classes, &device);
+    let model = Learning {
+        net: ResNet::new(setup.model, pictures.classes, &device),
+        saver: None,
+    };
     if let Some(kept) = &kept {
-        kept.try_out(&model, title)?;
+        kept.try_out(&model, setup.model.title())?;
     }
-    say(&format!(
-        "{title}; {}; tested on {}",
-        pictures.name, test.name
-    ))?;
     let training = Training {
         args,
         device,
@@ -99,12 +105,21 @@ struct Training<'a> {
 }
 
 impl Training<'_> {
-    fn run(self, model: ResNet, [pictures, test]: [&Arc<Pictures>; 2]) -> anyhow::Result<()> {
+    fn run(self, model: Learning, [pictures, test]: [&Arc<Pictures>; 2]) -> anyhow::Result<()> {
         let setup = &self.args.setup;
-        let train_batches = self.batches(pictures, Some(&self.args.loader))?;
-        let test_batches = self.batches(test, None)?;
         let steps = pictures.len().div_ceil(setup.batch_size.get()) * self.args.epochs.get();
         let schedule = Schedule::new(setup.lr, steps);
+        let (train_batches, saver) = self.training(pictures, &schedule)?;
+        let test_batches = self
+            .feed(
+                test,
+                &Gauge::new(setup.batch_size.get()),
+                &self.device.clone().inner(),
+            )
+            .testing()?;
+        let model = Learning { saver, ..model };
+        let (title, name) = (setup.model.title(), &pictures.name);
+        say(&format!("{title}; {name}; tested on {}", test.name))?;
         let learner = Learner::new(model, step::optimizer(), schedule);
         let journal = Journal::new(self.printing, pictures.classes, self.interrupter.clone());
         let supervised = self.supervised([train_batches, test_batches], &journal)?;
@@ -122,29 +137,49 @@ impl Training<'_> {
         end
     }
 
-    fn batches(
+    /// The loader to train with, from where the training stands, and who keeps that.
+    fn training(
         &self,
         pictures: &Arc<Pictures>,
-        training: Option<&LoaderArgs>,
-    ) -> anyhow::Result<Batches> {
-        let setup = &self.args.setup;
-        let gauge = Gauge::new(setup.batch_size.get());
-        let inner = self.device.clone().inner();
-        let feed = Feed {
-            setup,
+        schedule: &Schedule,
+    ) -> anyhow::Result<(Batches, Option<Saver>)> {
+        let args = self.args;
+        let gauge = Gauge::new(args.setup.batch_size.get());
+        let feed = self.feed(pictures, &gauge, &self.device);
+        if args.loader.loader == LoaderKind::Burn {
+            return Ok((feed.training(&args.loader)?, None));
+        }
+        let loader = Arc::new(feed.ours(&args.loader)?);
+        if let Some(midway) = self.kept.as_ref().and_then(|kept| kept.midway.as_ref()) {
+            loader.restore(&midway.state).with_context(|| {
+                let epoch = midway.state.epoch() + 1;
+                format!("cannot go on in the middle of epoch {epoch}")
+            })?;
+        }
+        let saver = |(kept, every): (&Kept, NonZeroUsize)| Saver {
+            checkpoints: keep::checkpoints(&kept.folder),
+            every,
+            loader: Arc::clone(&loader),
+            schedule: schedule.clone(),
+            trouble: Trouble(self.interrupter.clone()),
+        };
+        let saver = self.kept.as_ref().zip(args.save_every).map(saver);
+        Ok((loader, saver))
+    }
+
+    fn feed<'a>(
+        &'a self,
+        pictures: &'a Arc<Pictures>,
+        gauge: &'a Arc<Gauge>,
+        device: &'a Device,
+    ) -> Feed<'a> {
+        Feed {
+            setup: &self.args.setup,
             pictures,
-            gauge: &gauge,
-            device: if training.is_some() {
-                &self.device
-            } else {
-                &inner
-            },
+            gauge,
+            device,
             workload: Workload::Memory,
             epoch: self.kept.as_ref().map_or(0, |kept| kept.epoch),
-        };
-        match training {
-            Some(args) => feed.training(args),
-            None => feed.testing(),
         }
     }
 
@@ -152,7 +187,7 @@ impl Training<'_> {
         &self,
         [train, test]: [Batches; 2],
         journal: &Journal,
-    ) -> anyhow::Result<SupervisedTraining<ResNet>> {
+    ) -> anyhow::Result<SupervisedTraining<Learning>> {
         let folder = self.kept.as_ref().map(|kept| kept.folder.as_path());
         let strategy = ExecutionStrategy::SingleDevice(self.device.clone());
         let mut training = SupervisedTraining::new(folder.unwrap_or(Path::new("")), train, test)
@@ -164,13 +199,14 @@ impl Training<'_> {
             .with_application_logger(None)
             .with_progress_logger(journal.clone());
         // The first that is asked for past values is the one that has them.
-        if let Some(folder) = folder {
+        if let Some(kept) = &self.kept {
+            let [model, optimizer, scheduler] = kept.files();
             training = training
-                .with_metric_logger(FileMetricLogger::new(folder))
-                .with_default_checkpointers();
+                .with_metric_logger(FileMetricLogger::new(&kept.folder))
+                .with_custom_checkpointers(model, optimizer, scheduler);
         }
         training = training.with_metric_logger(journal.clone());
-        if let Some(kept) = self.kept.as_ref().filter(|kept| kept.epoch > 0) {
+        if let Some(kept) = self.kept.as_ref().filter(|kept| kept.is_begun()) {
             training = training.checkpoint(kept.epoch);
         }
         if self.printing == Printing::AtOnce {
@@ -182,7 +218,7 @@ impl Training<'_> {
     }
 
     /// Whether the training came to its end.
-    fn end(result: &LearningResult<ResNet>) -> anyhow::Result<()> {
+    fn end(result: &LearningResult<Learning>) -> anyhow::Result<()> {
         if let Some(error) = &result.error {
             return Err(anyhow!("the training was stopped by an error: {error}"));
         }

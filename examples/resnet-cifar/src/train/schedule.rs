@@ -25,6 +25,13 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// After so many steps.
+    pub(super) fn at(self, step: usize) -> Self {
+        Self { step, ..self }
+    }
+}
+
 impl LrScheduler for Schedule {
     fn step(&mut self) -> f64 {
         let rate = match 4 * self.step / self.steps.max(1) {

@@ -1,14 +1,26 @@
 //! The network as burn-train wants it: a step of training, a step of testing.
 
+use burn::module::Module;
 use burn::nn::loss::CrossEntropyLossConfig;
+use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLearningRate;
+use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::train::{ClassificationOutput, InferenceStep, TrainOutput, TrainStep};
 
+use super::midway::Saver;
 use crate::batch::PictureBatch;
 use crate::model::ResNet;
 
-impl ResNet {
+/// A network under training, and who keeps it as it learns.
+#[derive(Module, Debug)]
+pub(super) struct Learning {
+    pub(super) net: ResNet,
+    #[module(skip)]
+    pub(super) saver: Option<Saver>,
+}
+
+impl Learning {
     fn classify(&self, batch: PictureBatch) -> ClassificationOutput {
-        let output = self.forward(batch.images);
+        let output = self.net.forward(batch.images);
         let loss = CrossEntropyLossConfig::new().init(&output.device());
         ClassificationOutput {
             loss: loss.forward(output.clone(), batch.targets.clone()),
@@ -18,7 +30,7 @@ impl ResNet {
     }
 }
 
-impl TrainStep for ResNet {
+impl TrainStep for Learning {
     type Input = PictureBatch;
     type Output = ClassificationOutput;
 
@@ -26,9 +38,22 @@ impl TrainStep for ResNet {
         let output = self.classify(batch);
         TrainOutput::new(self, output.loss.backward(), output)
     }
+
+    fn optimize(
+        self,
+        optimizer: &mut ModuleOptimizer,
+        rate: ModuleLearningRate,
+        grads: GradientsParams,
+    ) -> Self {
+        let stepped = optimizer.step(rate, self, grads);
+        if let Some(saver) = &stepped.saver {
+            saver.after_step(&stepped, optimizer);
+        }
+        stepped
+    }
 }
 
-impl InferenceStep for ResNet {
+impl InferenceStep for Learning {
     type Input = PictureBatch;
     type Output = ClassificationOutput;
 

@@ -5,6 +5,7 @@ mod compare;
 mod ending;
 mod folders;
 mod keep;
+mod midway;
 mod order;
 mod refusals;
 mod report;
