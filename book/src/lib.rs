@@ -17,6 +17,9 @@ pub mod samplers {}
 #[doc = include_str!("resume.md")]
 pub mod resume {}
 
+#[doc = include_str!("staging.md")]
+pub mod staging {}
+
 #[doc = include_str!("errors.md")]
 pub mod errors {}
 
