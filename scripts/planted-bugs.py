@@ -258,13 +258,6 @@ BUGS = [
         "let wake = false;",
     ),
     (
-        "an_uploader_that_has_settled_holds_nothing",
-        "who settles does not wait for a worker in its round",
-        "pool.rs",
-        "while !holding.is_empty() && begun.elapsed() < grace {",
-        "while holding.len() > 9 && begun.elapsed() < grace {",
-    ),
-    (
         "two_readers_on_one_thread_with_room_for_one_batch",
         "the oldest batch of a reader has to wait for room",
         "ledger.rs",
@@ -333,6 +326,13 @@ BUGS = [
         "pool.rs",
         "        // Who is not wanted any more may be asleep.\n        self.shared.work.notify_all();",
         "",
+    ),
+    (
+        "an_uploader_that_has_settled_holds_nothing",
+        "who settles does not wait for a worker in its round",
+        "pool.rs",
+        "while !holding.is_empty() && begun.elapsed() < grace {",
+        "while holding.len() > 9 && begun.elapsed() < grace {",
     ),
 ]
 

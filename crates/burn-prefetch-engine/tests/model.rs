@@ -529,20 +529,6 @@ fn a_pass_that_is_uploaded_ends_early() {
     });
 }
 
-#[test]
-fn an_uploader_that_has_settled_holds_nothing() {
-    check(|| {
-        let loader = Loader::new(Numbers::new(), 1, (3, 1)).ahead(2).uploads(1);
-        assert_eq!(loader.iter().take(1).count(), 1);
-        let source = Arc::downgrade(&loader.source);
-        let uploader = loader.uploader.clone().unwrap();
-        drop(loader);
-        // Under the checker no time passes, or all of it at once: then the wait is over unfinished.
-        uploader.pool.settle(Duration::MAX);
-        assert!(source.upgrade().is_none());
-    });
-}
-
 fn hundred(_first: usize) -> u64 {
     100
 }
@@ -707,5 +693,19 @@ fn workers_come_and_go_while_a_pass_runs() {
             yield_now();
         }
         drained(&loader);
+    });
+}
+
+#[test]
+fn an_uploader_that_has_settled_holds_nothing() {
+    check(|| {
+        let loader = Loader::new(Numbers::new(), 1, (3, 1)).ahead(2).uploads(1);
+        assert_eq!(loader.iter().take(1).count(), 1);
+        let source = Arc::downgrade(&loader.source);
+        let uploader = loader.uploader.clone().unwrap();
+        drop(loader);
+        // Under the checker no time passes, or all of it at once: then the wait is over unfinished.
+        uploader.pool.settle(Duration::MAX);
+        assert!(source.upgrade().is_none());
     });
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use burn_prefetch_engine::{BoxError, Decision, IntoOrder, IntoPlan, WorkerInit};
 
-use crate::auto::{Amount, first_workers};
+use crate::auto::{Amount, Auto, first_workers};
 use crate::burn::{Batcher, DataLoader, Dataset, Device};
 use crate::chosen::Chosen;
 use crate::config_error::ConfigError;
@@ -260,10 +260,10 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
 
     /// Finds the number of workers and how many batches are alive by itself, and goes on doing so:
     /// [`num_workers`](Self::num_workers) and [`prefetch`](Self::prefetch) with
-    /// [`Auto`](crate::Auto).
+    /// [`Auto`].
     #[must_use]
     pub fn auto(self) -> Self {
-        self.num_workers(crate::Auto).prefetch(crate::Auto)
+        self.num_workers(Auto).prefetch(Auto)
     }
 
     /// The share of the cores that automatic workers may be busy with, at most 1 (default 0.4): no
@@ -283,7 +283,7 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     /// Threads that make batches, at most 1,024; 0 (default) makes them on the thread that calls
     /// `next()`. Where the system refuses to start as many, a warning is logged and fewer do the work.
     ///
-    /// With [`Auto`](crate::Auto) there are 2 at first, if there is a core left for training, and while
+    /// With [`Auto`] there are 2 at first, if there is a core left for training, and while
     /// `next()` waits for them one more after the other, as long as that makes batches come faster:
     /// at most as many as there are cores but one, and not beyond [`cpu_share`](Self::cpu_share).
     #[must_use]
@@ -321,7 +321,7 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     /// keep n workers busy: `⌈n/p⌉ + 1 + ⌈n·a/(a+f)⌉`, p being the parts of a batch, a the time
     /// its assembly takes and f its fetch; at most 2n.
     ///
-    /// With [`Auto`](crate::Auto) that is the start: the window is doubled when `next()` found nothing
+    /// With [`Auto`] that is the start: the window is doubled when `next()` found nothing
     /// although all of it had been ready before, and made smaller again when nobody waited for a
     /// while; at most 64 batches, and never beyond [`memory_budget`](Self::memory_budget). Beside
     /// [`prefetch_factor`](Self::prefetch_factor) that one holds.

@@ -147,9 +147,9 @@ impl Training<'_> {
         let args = self.args;
         let gauge = Gauge::new(args.setup.batch_size.get());
         let feed = self.feed(pictures, &gauge, &self.device);
-        let fed = feed.training(&args.loader)?;
-        let Some(loader) = fed.ours else {
-            return Ok((fed.loader, None));
+        let batches = feed.training(&args.loader)?;
+        let Some(loader) = batches.ours else {
+            return Ok((batches.loader, None));
         };
         if let Some(midway) = self.kept.as_ref().and_then(|kept| kept.midway.as_ref()) {
             loader.restore(&midway.state).with_context(|| {
