@@ -79,10 +79,11 @@ fn starts(effort: Effort) -> io::Result<()> {
             .batch_size(BATCH)
             .shuffle(SEED);
         let burns = burns.build(Numbers(len));
+        let vector_of = format!("{:.1}", real(len * size_of::<usize>()) / real(1 << 20));
+        // First of all: what was freed before would be used again unseen.
+        let memory = [held(burns.as_ref()), held(ours.as_ref()), vector_of];
         let runs = vec![start(burns.as_ref()), start(ours.as_ref()), vector(len)];
         let series = interleaved(rounds, runs);
-        let vector = format!("{:.1}", real(len * size_of::<usize>()) / real(1 << 20));
-        let memory = [held(burns.as_ref()), held(ours.as_ref()), vector];
         let names = ["Burn", "ours", "a shuffled vector, no loader"];
         for ((name, series_of), memory) in names.iter().zip(&series).zip(memory) {
             let speed = series_of.speed_against(&series[0]);
@@ -144,7 +145,8 @@ fn resident() -> usize {
 /// What one index costs, position by position, once the epoch is prepared.
 fn indices(effort: Effort) -> io::Result<()> {
     let len = effort.pick(10_000, 10_000_000);
-    let count = effort.pick(8_000, 4_000_000);
+    // So few that most runs are through before another thread wants the core.
+    let count = effort.pick(800, 16_000);
     let weights: Vec<f64> = (0..len).map(|k| real(1 + k % 100)).collect();
     let labels: Vec<_> = (0..len).map(|k| k % 10).collect();
     let made = "the samplers' settings make sense";
@@ -193,13 +195,13 @@ fn indices(effort: Effort) -> io::Result<()> {
         let prepared = timed(|| {
             black_box(epoch.index(0));
         });
-        let count = count.min(epoch.num_items() / RUN * RUN);
+        let count = count.min(epoch.num_items() / 4 / RUN * RUN);
         let runs = vec![
             one_by_one(&epoch, count),
             in_runs(&epoch, count),
             read(&table, count),
         ];
-        let series = interleaved(effort.pick(1, 9), runs);
+        let series = interleaved(effort.pick(1, 201), runs);
         let ns = |series: &Series| format!("{:.1}", series.wall() * 1e9 / real(count));
         let runs = epoch
             .run(0)
@@ -210,17 +212,31 @@ fn indices(effort: Effort) -> io::Result<()> {
     report.print(effort)
 }
 
+/// Each run goes on where the last one stopped, so that no cache holds what it needs.
+fn stretches(len: usize, count: usize) -> impl FnMut() -> std::ops::Range<usize> {
+    let mut starts = (0..len - count).step_by(count).cycle();
+    move || {
+        let start = starts.next().unwrap_or_default();
+        start..start + count
+    }
+}
+
 fn one_by_one(epoch: &EpochPlan, count: usize) -> Run<'_> {
-    Box::new(move || summed((0..count).map(|position| epoch.index(position))))
+    let mut stretch = stretches(epoch.num_items(), count);
+    Box::new(move || summed(stretch().map(|position| epoch.index(position))))
 }
 
 fn in_runs(epoch: &EpochPlan, count: usize) -> Run<'_> {
-    let starts = move || (0..count).step_by(RUN);
-    Box::new(move || summed(starts().filter_map(|start| epoch.run(start)).flatten()))
+    let mut stretch = stretches(epoch.num_items(), count);
+    Box::new(move || {
+        let starts = stretch().step_by(RUN);
+        summed(starts.filter_map(|start| epoch.run(start)).flatten())
+    })
 }
 
 fn read(table: &[usize], count: usize) -> Run<'_> {
-    Box::new(move || summed(table[..count].iter().copied()))
+    let mut stretch = stretches(table.len(), count);
+    Box::new(move || summed(table[stretch()].iter().copied()))
 }
 
 fn summed(indices: impl Iterator<Item = usize>) -> Sample {
