@@ -32,7 +32,7 @@ impl RowBatcher<usize, usize> for Rows {
 
 const GOOD: Rows = Rows {
     layout: |len| Layout::new().slot_unfilled::<i64>("number", [len, 2]),
-    write: |item, row| Ok(row.write("number", &[item as i64, 0])?),
+    write: |item, row| Ok(row.write("number", &[i64::try_from(item)?, 0])?),
     upload: |batch| {
         batch.data("number")?;
         Ok(())
@@ -43,8 +43,8 @@ fn expect(rows: Rows, words: &'static [&'static str]) {
     for_each_worker_count(move |workers| {
         let builder = DataLoaderBuilder::staged(rows).batch_size(4);
         let loader = builder.num_workers(workers).try_build(Numbers(9)).unwrap();
-        let error = loader.iter_owned().find_map(Result::err).unwrap();
-        let error = LoadError::of(&error).unwrap().to_string();
+        let error = loader.iter_owned().find_map(Result::err).expect("it fails");
+        let error = LoadError::of(&error).expect("ours").to_string();
         for word in words {
             assert!(error.contains(word), "`{word}` is missing in: {error}");
         }
@@ -149,8 +149,8 @@ fn a_shape_and_values_that_do_not_belong_together() {
     for_each_worker_count(|workers| {
         let builder = DataLoaderBuilder::staged(Slots(vec![1; 5])).batch_size(4);
         let loader = builder.num_workers(workers).try_build(Numbers(4)).unwrap();
-        let error = loader.iter_owned().find_map(Result::err).unwrap();
-        let error = LoadError::of(&error).unwrap().to_string();
+        let error = loader.iter_owned().find_map(Result::err).expect("it fails");
+        let error = LoadError::of(&error).expect("ours").to_string();
         assert!(
             error.contains("shape [4, 2]") && error.contains("has 8"),
             "{error}"

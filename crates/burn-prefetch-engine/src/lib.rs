@@ -94,6 +94,7 @@ pub use layout::BatchLimit;
 pub use mixture::Mixture;
 pub use order::{EpochOrder, Order};
 pub use order_error::OrderError;
+pub use permutation::RUN;
 pub use plan::{EpochPlan, Plan};
 pub use pool::{Lifetime, Pool, PoolConfig};
 pub use reader::{Reader, ReaderConfig};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::order_error::OrderError;
-use crate::permutation::{self, Permutation};
+use crate::permutation::{self, Permutation, RUN};
 use crate::recipe::{Identity, Prepared, Recipe};
 use crate::sampler::{Custom, Sampler};
 use crate::seed::{self, Domain, derive, digest};
@@ -327,6 +327,20 @@ impl EpochOrder {
             Form::Sequential => self.start + position,
             Form::Shuffled(permutation) => self.start + permutation.index(position),
             Form::Made(made) => made.prepared().index(self.start + position),
+        }
+    }
+
+    /// The indices at [`RUN`](crate::RUN) positions from `start` on, where that is faster than one
+    /// by one and they are all there.
+    #[must_use]
+    #[inline]
+    pub fn run(&self, start: usize) -> Option<[usize; RUN]> {
+        match &self.form {
+            Form::Shuffled(permutation) => {
+                let indices = permutation.run(start)?;
+                Some(indices.map(|index| self.start + index))
+            }
+            Form::Sequential | Form::Made(_) => None,
         }
     }
 

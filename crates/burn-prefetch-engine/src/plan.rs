@@ -10,6 +10,7 @@ use crate::batches::{Batches, EpochBatches, Slice};
 use crate::evenly::{Even, Remainder};
 use crate::order::{EpochOrder, Order};
 use crate::order_error::OrderError;
+use crate::permutation::RUN;
 use crate::recipe::Identity;
 
 /// What goes into which batch, for every epoch.
@@ -355,6 +356,17 @@ impl EpochPlan {
             EpochCut::Uneven {
                 batches, stride, ..
             } => batches.index(position / stride, position % stride),
+        }
+    }
+
+    /// The indices at [`RUN`] positions from `start` on, where that is faster than one by one and
+    /// they are all there.
+    #[must_use]
+    #[inline]
+    pub fn run(&self, start: usize) -> Option<[usize; RUN]> {
+        match &self.batches {
+            EpochCut::Even { order, .. } => order.run(start),
+            EpochCut::Uneven { .. } => None,
         }
     }
 

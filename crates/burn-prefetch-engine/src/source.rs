@@ -1,5 +1,6 @@
 //! What a loader does for one batch: fetch items into pieces, join the pieces into a batch.
 
+use std::array;
 use std::ops::Range;
 
 use crate::activity::Activity;
@@ -7,6 +8,7 @@ use crate::assembly::Pieces;
 use crate::context::Scope;
 use crate::error::{BoxError, FetchError, LoadError};
 use crate::order_error::OrderError;
+use crate::permutation::RUN;
 use crate::plan::EpochPlan;
 use crate::sync::Moment;
 use crate::tally::Tally;
@@ -151,6 +153,8 @@ pub struct Part<'a> {
     current: Option<usize>,
     /// Its index; `None` while the sampler has not returned it.
     index: Option<usize>,
+    /// The indices of the next positions, where they were drawn together.
+    drawn: Option<array::IntoIter<usize, RUN>>,
     asked: Vec<usize>,
     failed: Option<OrderError>,
     /// Where the worker writes what it does.
@@ -172,6 +176,7 @@ impl<'a> Part<'a> {
             rest: batch.start + within.start..batch.start + within.end,
             current: None,
             index: None,
+            drawn: None,
             asked: Vec::new(),
             failed: None,
             activity,
@@ -213,6 +218,10 @@ impl<'a> Part<'a> {
             return Ok(None);
         };
         (self.current, self.index) = (Some(position), None);
+        if let Some(index) = self.draw(position) {
+            self.index = Some(index);
+            return Ok(Some(index));
+        }
         match self.plan.checked_index(position) {
             Ok(index) => {
                 self.index = Some(index);
@@ -224,6 +233,19 @@ impl<'a> Part<'a> {
                 Err(FetchError::Order(error))
             }
         }
+    }
+
+    /// The next index where several are drawn together.
+    #[inline]
+    fn draw(&mut self, position: usize) -> Option<usize> {
+        let next = self.drawn.as_mut().and_then(Iterator::next);
+        if next.is_some() || self.rest.len() + 1 < RUN {
+            return next;
+        }
+        let mut drawn = self.plan.run(position)?.into_iter();
+        let first = drawn.next();
+        self.drawn = Some(drawn);
+        first
     }
 
     /// The index being fetched, where items are fetched one by one.

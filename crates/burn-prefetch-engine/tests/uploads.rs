@@ -204,7 +204,7 @@ fn a_stuck_uploader_is_reported_given_up_and_replaced() {
         let stuck = Mutex::new(Some(gone));
         let source = Numbers::uploading(move |_| {
             let gone = stuck.lock().map_err(|_| "a test has panicked")?.take();
-            gone.into_iter().for_each(|gone| drop(gone.recv()));
+            gone.map(|gone| gone.recv());
             Ok(())
         });
         let loader = Loader::new(source, workers, (12, 2)).ahead(4).uploads(1);
@@ -247,7 +247,7 @@ fn nothing_of_a_pass_is_left_once_its_uploader_has_settled() {
             drop(own);
             drop(pool);
             let uploader = uploader.unwrap();
-            uploader.pool.settle(Duration::from_secs(60));
+            uploader.pool.settle(Duration::from_mins(1));
             assert!(
                 source.upgrade().is_none(),
                 "{workers} workers, {taken} taken"

@@ -230,12 +230,12 @@ mod tests {
     #[test]
     fn texts_are_shown_where_they_part() {
         let long = |end: &str| format!("{}{end}", "x".repeat(1_000));
-        let [one, other] = first_difference([long("one"), long("other")]);
+        let [one, other] = first_difference([long("one"), long("two")]);
         assert_eq!(
             (one.as_str(), other.as_str()),
             (
                 format!("…{}one", "x".repeat(30)).as_str(),
-                format!("…{}other", "x".repeat(30)).as_str(),
+                format!("…{}two", "x".repeat(30)).as_str(),
             )
         );
         assert_eq!(first_difference(["1".into(), "2".into()]), ["1", "2"]);

@@ -268,23 +268,17 @@ mod tests {
         for piece in &pieces {
             piece.open(|| vec![(slot.take().expect("asked for once"), 6)]);
         }
-        let pieces = std::thread::scope(|scope| {
-            let threads: Vec<_> = pieces
-                .into_iter()
-                .map(|mut rows| {
-                    scope.spawn(move || {
-                        for row in rows.range() {
-                            rows.row(0, row).fill(u8::try_from(row).unwrap());
-                        }
-                        rows
-                    })
-                })
-                .collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap())
-                .collect::<Vec<_>>()
-        });
+        let write = |mut rows: Rows| {
+            for row in rows.range() {
+                rows.row(0, row).fill(u8::try_from(row).unwrap());
+            }
+            rows
+        };
+        let threads = pieces
+            .into_iter()
+            .map(|rows| std::thread::spawn(move || write(rows)));
+        let threads: Vec<_> = threads.collect();
+        let pieces = threads.into_iter().map(|thread| thread.join().unwrap());
         let slots = Rows::join(pieces).unwrap();
         let expected: Vec<_> = (0..60).map(|byte| byte / 6).collect();
         assert_eq!(slots[0].bytes()[..60], expected);

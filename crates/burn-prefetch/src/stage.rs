@@ -253,6 +253,10 @@ fn check_cuda(device: &Device) -> Result<bool, ConfigError> {
 }
 
 #[cfg(not(feature = "cuda"))]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "with the feature it may be an error"
+)]
 fn check_cuda(_device: &Device) -> Result<bool, ConfigError> {
     Ok(false)
 }

@@ -24,11 +24,12 @@ pub(crate) struct Square<'a> {
 impl Square<'_> {
     /// A random crop; what lies outside of the picture is black.
     pub(crate) fn crop_and_mirror(self, rng: &mut impl Rng) -> Vec<u8> {
-        self.crop(Window {
-            top: rng.random_range(0..=2 * self.pad()),
-            left: rng.random_range(0..=2 * self.pad()),
-            mirrored: rng.random(),
-        })
+        self.crop(self.any_window(rng))
+    }
+
+    /// The same crop, written over as many zeros.
+    pub(crate) fn crop_and_mirror_into(self, zeros: &mut [u8], rng: &mut impl Rng) {
+        self.crop_into(zeros, self.any_window(rng));
     }
 
     /// The crop that is the picture itself.
@@ -40,14 +41,27 @@ impl Square<'_> {
         })
     }
 
+    fn any_window(self, rng: &mut impl Rng) -> Window {
+        Window {
+            top: rng.random_range(0..=2 * self.pad()),
+            left: rng.random_range(0..=2 * self.pad()),
+            mirrored: rng.random(),
+        }
+    }
+
     fn pad(self) -> usize {
         self.side / 8
     }
 
     fn crop(self, window: Window) -> Vec<u8> {
+        let mut out = vec![0; CHANNELS * self.side * self.side];
+        self.crop_into(&mut out, window);
+        out
+    }
+
+    fn crop_into(self, out: &mut [u8], window: Window) {
         let side = self.side;
         let plane = side * side;
-        let mut out = vec![0; CHANNELS * plane];
         let (from_row, to_row) = self.overlap(window.top);
         let (from_column, to_column) = self.overlap(window.left);
         let width = side - from_column.max(to_column);
@@ -62,7 +76,6 @@ impl Square<'_> {
         if window.mirrored {
             out.chunks_exact_mut(side).for_each(<[u8]>::reverse);
         }
-        out
     }
 
     /// The first position that is read and the first that is written, for a crop that starts at

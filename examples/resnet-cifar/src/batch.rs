@@ -1,135 +1,113 @@
-//! From 8-bit pictures to one normalised batch on the device.
+//! A batch as it arrives, and as the network takes it.
 
 use std::sync::Arc;
 
-use burn::data::dataloader::batcher::Batcher;
-use burn::data::dataset::{Dataset, DatasetError};
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Int, Tensor, TensorData};
 
-use crate::augment::Square;
-use crate::cli::Workload;
-use crate::data::{CHANNELS, Norm, Pictures};
-use crate::extra;
-use crate::gauge::{BatchGuard, Gauge, ItemGuard};
+use crate::data::{CHANNELS, Norm};
+use crate::gauge::BatchGuard;
 
-/// One 8-bit picture, cropped and mirrored where that was asked for.
-#[derive(Debug, Clone)]
-pub(crate) struct PictureItem {
-    pub(crate) pixels: Vec<u8>,
-    pub(crate) label: usize,
-    guard: ItemGuard,
-}
-
-/// A batch as the network takes it.
+/// A batch of any loader.
 #[derive(Debug, Clone)]
 pub(crate) struct PictureBatch {
-    /// Normalised, `[batch, 3, side, side]`.
-    pub(crate) images: Tensor<4>,
+    images: Images,
     /// Classes, `[batch]`.
     pub(crate) targets: Tensor<1, Int>,
     pub(crate) guard: Arc<BatchGuard>,
 }
 
-/// The pictures as a Burn dataset; every item is counted.
+/// Pictures, `[batch, 3, side, side]`.
 #[derive(Debug, Clone)]
-pub(crate) struct PictureDataset {
-    pub(crate) pictures: Arc<Pictures>,
-    /// Crop and mirror at random, as He et al. train; without it a picture comes as it is.
-    pub(crate) augmented: bool,
-    pub(crate) workload: Workload,
-    pub(crate) gauge: Arc<Gauge>,
-}
-
-/// Stacks items into one batch; every batch is counted.
-#[derive(Debug, Clone)]
-pub(crate) struct PictureBatcher {
-    pub(crate) norm: Norm,
-    pub(crate) side: usize,
-    pub(crate) gauge: Arc<Gauge>,
-}
-
-impl Dataset<PictureItem> for PictureDataset {
-    fn get(&self, index: usize) -> Result<PictureItem, DatasetError> {
-        let guard = self.gauge.start_item(self.pictures.bytes() + 1);
-        let (picture, label) = self.pictures.get(index)?;
-        let square = Square {
-            pixels: &picture,
-            side: self.pictures.side,
-        };
-        extra::spend(self.workload, index, square);
-        let pixels = if self.augmented {
-            square.crop_and_mirror(&mut burn_prefetch::rng())
-        } else {
-            picture.into_owned()
-        };
-        Ok(PictureItem {
-            pixels,
-            label,
-            guard,
-        })
-    }
-
-    fn len(&self) -> usize {
-        self.pictures.len()
-    }
-}
-
-impl Batcher<PictureItem, PictureBatch> for PictureBatcher {
-    fn batch(&self, mut items: Vec<PictureItem>, device: &Device) -> PictureBatch {
-        let (count, side) = (items.len(), self.side);
-        let values_of_one = CHANNELS * side * side;
-        let bytes = count * (values_of_one * size_of::<f32>() + size_of::<i64>());
-        let guard = self
-            .gauge
-            .start_batch(items.iter_mut().map(|item| &mut item.guard), bytes);
-        let mut values = Vec::with_capacity(count * values_of_one);
-        for item in &items {
-            normalise(&item.pixels, &self.norm, &mut values);
-        }
-        let labels = items
-            .iter()
-            .map(|item| i64::try_from(item.label).unwrap_or(i64::MAX));
-        PictureBatch {
-            images: Tensor::from_data(
-                TensorData::new(values, [count, CHANNELS, side, side]),
-                device,
-            ),
-            targets: Tensor::from_data(TensorData::new(labels.collect(), [count]), device),
-            guard: Arc::new(guard),
-        }
-    }
+pub(crate) enum Images {
+    Normalised(Tensor<4>),
+    /// As they were stored: a quarter of the bytes, until the device widens and normalises them.
+    Bytes(Tensor<4, Int>, Norm),
 }
 
 impl PictureBatch {
+    pub(crate) fn new(images: Images, targets: Tensor<1, Int>, guard: BatchGuard) -> Self {
+        Self {
+            images,
+            targets,
+            guard: Arc::new(guard),
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
-        self.images.dims()[0]
+        self.targets.dims()[0]
+    }
+
+    /// Bytes of its tensors.
+    pub(crate) fn bytes(&self) -> usize {
+        let of_one = match &self.images {
+            Images::Normalised(images) => {
+                images.dims().iter().product::<usize>() * size_of::<f32>()
+            }
+            Images::Bytes(bytes, _) => bytes.dims().iter().product(),
+        };
+        of_one + self.len() * self.targets.dtype().size()
+    }
+
+    /// Pictures as the network takes them, and their classes.
+    pub(crate) fn into_tensors(self) -> (Tensor<4>, Tensor<1, Int>) {
+        (self.images.normalised(), self.targets)
+    }
+
+    /// The same batch with pictures as the network takes them.
+    pub(crate) fn normalised(self) -> Self {
+        Self {
+            images: Images::Normalised(self.images.normalised()),
+            ..self
+        }
+    }
+
+    /// Pictures as the network takes them.
+    pub(crate) fn images(&self) -> Tensor<4> {
+        self.images.clone().normalised()
     }
 }
 
-fn normalise(pixels: &[u8], norm: &Norm, values: &mut Vec<f32>) {
-    let planes = pixels.chunks_exact((pixels.len() / CHANNELS).max(1));
-    for (channel, plane) in planes.enumerate() {
-        let scale = 1.0 / (255.0 * norm.std[channel]);
-        let shift = norm.mean[channel] / norm.std[channel];
-        values.extend(plane.iter().map(|&byte| f32::from(byte) * scale - shift));
+impl Images {
+    fn normalised(self) -> Tensor<4> {
+        match self {
+            Self::Normalised(images) => images,
+            Self::Bytes(bytes, norm) => {
+                let device = bytes.device();
+                let of_channels = |values: [f32; CHANNELS]| {
+                    let data = TensorData::new(values.to_vec(), [1, CHANNELS, 1, 1]);
+                    Tensor::<4>::from_data(data, &device)
+                };
+                let (scale, shift) = norm.scale_and_shift();
+                bytes.float() * of_channels(scale) - of_channels(shift)
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::{DType, Device};
+
+    use crate::batcher::normalise;
+
     use super::*;
 
     #[test]
-    fn pixels_are_normalised_channel_by_channel() {
+    fn the_device_normalises_to_the_bit_as_the_host_does() {
         let norm = Norm {
-            mean: [0.0, 0.5, 1.0],
-            std: [1.0, 0.5, 0.25],
+            mean: [0.1, 0.5, 0.93],
+            std: [0.3, 0.5, 0.21],
         };
-        let mut values = Vec::new();
-        normalise(&[255; CHANNELS * 64], &norm, &mut values);
-        for (channel, expected) in [1.0, 1.0, 0.0].into_iter().enumerate() {
-            assert!((values[channel * 64] - expected).abs() < 1e-5);
-            assert!((values[(channel + 1) * 64 - 1] - expected).abs() < 1e-5);
-        }
+        let picture: Vec<u8> = (0..=255).cycle().take(CHANNELS * 256).collect();
+        let mut expected = Vec::new();
+        normalise(&picture, &norm, &mut expected);
+        let device = Device::flex();
+        let data = TensorData::new(picture, [1, CHANNELS, 16, 16]);
+        let bytes = Tensor::from_data(data, (&device, DType::U8));
+        let images = Images::Bytes(bytes, norm).normalised().into_data();
+        let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect();
+        let (found, expected): (Vec<u32>, Vec<u32>) =
+            (bits(images.as_slice().unwrap()), bits(&expected));
+        assert_eq!(found, expected);
     }
 }

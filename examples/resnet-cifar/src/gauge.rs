@@ -32,11 +32,12 @@ pub(crate) struct Peak {
     pub(crate) bytes: usize,
 }
 
-/// Rides in an item.
+/// Rides in an item, or stands for the rows of a batch.
 #[derive(Debug)]
 pub(crate) struct ItemGuard {
     gauge: Arc<Gauge>,
     key: Key,
+    items: usize,
     bytes: usize,
     /// The batcher has taken the item: its batch counts for it now, its bytes still count.
     absorbed: bool,
@@ -92,14 +93,7 @@ impl Gauge {
 
     /// An item of `bytes` bytes is about to be fetched on this thread.
     pub(crate) fn start_item(self: &Arc<Self>, bytes: usize) -> ItemGuard {
-        let key = match burn_prefetch::context() {
-            Some(at) => Key::Batch {
-                epoch: at.epoch,
-                batch: at.batch,
-            },
-            None => Key::Thread(thread::current().id()),
-        };
-        self.track_item(key, bytes)
+        self.track((Key::here(), 1), bytes)
     }
 
     /// The batcher starts to turn these items into a batch of `bytes` bytes.
@@ -111,16 +105,10 @@ impl Gauge {
         let mut state = self.lock();
         for item in items {
             if !mem::replace(&mut item.absorbed, true) {
-                state.forget_item(item.key);
+                state.forget_items((item.key, item.items));
             }
         }
-        state.finished.push(bytes);
-        self.mark(&mut state);
-        drop(state);
-        BatchGuard {
-            gauge: Arc::clone(self),
-            bytes: Mutex::new(Some(bytes)),
-        }
+        self.finish(state, bytes)
     }
 
     /// The training thread is about to call `next()`; to be dropped, or answered, when that has
@@ -145,20 +133,27 @@ impl Gauge {
         self.lock().alive(self.batch_size)
     }
 
-    fn track_item(self: &Arc<Self>, key: Key, bytes: usize) -> ItemGuard {
+    fn track(self: &Arc<Self>, (key, items): (Key, usize), bytes: usize) -> ItemGuard {
         let mut state = self.lock();
-        match state.making.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, items)) => *items += 1,
-            None => state.making.push((key, 1)),
-        }
-        state.item_bytes += bytes;
+        state.count((key, items), bytes);
         self.mark(&mut state);
         drop(state);
         ItemGuard {
             gauge: Arc::clone(self),
             key,
+            items,
             bytes,
             absorbed: false,
+        }
+    }
+
+    fn finish(self: &Arc<Self>, mut state: MutexGuard<'_, State>, bytes: usize) -> BatchGuard {
+        state.finished.push(bytes);
+        self.mark(&mut state);
+        drop(state);
+        BatchGuard {
+            gauge: Arc::clone(self),
+            bytes: Mutex::new(Some(bytes)),
         }
     }
 
@@ -172,7 +167,54 @@ impl Gauge {
     }
 }
 
+impl Key {
+    /// Of the item that is fetched, or the batch that is finished, on this thread.
+    fn here() -> Self {
+        match burn_prefetch::context() {
+            Some(at) => Self::Batch {
+                epoch: at.epoch,
+                batch: at.batch,
+            },
+            None => Self::Thread(thread::current().id()),
+        }
+    }
+}
+
+impl ItemGuard {
+    /// Whether it stands for items of the batch that this thread works on.
+    pub(crate) fn is_of_here(&self) -> bool {
+        self.key == Key::here()
+    }
+
+    /// One more item of the same batch.
+    pub(crate) fn grow(&mut self, bytes: usize) {
+        let mut state = self.gauge.lock();
+        state.count((self.key, 1), bytes);
+        self.gauge.mark(&mut state);
+        self.items += 1;
+        self.bytes += bytes;
+    }
+
+    /// A finished batch that consists of these very bytes.
+    pub(crate) fn into_batch(mut self) -> BatchGuard {
+        let bytes = mem::take(&mut self.bytes);
+        let mut state = self.gauge.lock();
+        self.absorbed = true;
+        state.forget_items((self.key, self.items));
+        state.item_bytes -= bytes;
+        self.gauge.finish(state, bytes)
+    }
+}
+
 impl State {
+    fn count(&mut self, (key, more): (Key, usize), bytes: usize) {
+        match self.making.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, items)) => *items += more,
+            None => self.making.push((key, more)),
+        }
+        self.item_bytes += bytes;
+    }
+
     fn alive(&self, batch_size: usize) -> usize {
         let items: usize = self.making.iter().map(|(_, items)| items).sum();
         let making = self.making.len().max(items.div_ceil(batch_size));
@@ -190,9 +232,9 @@ impl State {
         self.item_bytes + self.finished.iter().sum::<usize>() - asked.copied().unwrap_or(0)
     }
 
-    fn forget_item(&mut self, key: Key) {
+    fn forget_items(&mut self, (key, items): (Key, usize)) {
         if let Some(at) = self.making.iter().position(|(known, _)| *known == key) {
-            self.making[at].1 -= 1;
+            self.making[at].1 -= items;
             if self.making[at].1 == 0 {
                 self.making.swap_remove(at);
             }
@@ -249,7 +291,7 @@ impl Drop for BatchGuard {
 impl Clone for ItemGuard {
     /// A copy of an item is one more item of its batch.
     fn clone(&self) -> Self {
-        self.gauge.track_item(self.key, self.bytes)
+        self.gauge.track((self.key, self.items), self.bytes)
     }
 }
 
@@ -258,7 +300,7 @@ impl Drop for ItemGuard {
         let mut state = self.gauge.lock();
         state.item_bytes -= self.bytes;
         if !self.absorbed {
-            state.forget_item(self.key);
+            state.forget_items((self.key, self.items));
         }
     }
 }
@@ -277,7 +319,7 @@ mod tests {
     #[test]
     fn a_batch_is_alive_from_its_first_item_until_it_was_handed_over() {
         let gauge = Gauge::new(2);
-        let items = vec![gauge.track_item(A, 10), gauge.track_item(A, 10)];
+        let items = vec![gauge.track((A, 1), 10), gauge.track((A, 1), 10)];
         assert_eq!(gauge.alive(), 1);
         let batch = finish(&gauge, items, 100);
         assert_eq!(gauge.alive(), 1);
@@ -297,7 +339,7 @@ mod tests {
     #[test]
     fn two_half_fetched_batches_are_two() {
         let gauge = Gauge::new(8);
-        let items = [gauge.track_item(A, 1), gauge.track_item(B, 1)];
+        let items = [gauge.track((A, 1), 1), gauge.track((B, 1), 1)];
         assert_eq!(gauge.alive(), 2);
         drop(items);
         assert_eq!(gauge.alive(), 0);
@@ -306,7 +348,7 @@ mod tests {
     #[test]
     fn more_items_than_a_batch_holds_are_more_batches_whatever_they_say() {
         let gauge = Gauge::new(2);
-        let items: Vec<_> = (0..5).map(|_| gauge.track_item(A, 1)).collect();
+        let items: Vec<_> = (0..5).map(|_| gauge.track((A, 1), 1)).collect();
         assert_eq!(gauge.alive(), 3);
         drop(items);
     }
@@ -314,11 +356,11 @@ mod tests {
     #[test]
     fn the_batch_that_was_asked_for_is_not_ahead_even_while_its_successor_starts() {
         let gauge = Gauge::new(1);
-        let first = finish(&gauge, vec![gauge.track_item(A, 1)], 100);
+        let first = finish(&gauge, vec![gauge.track((A, 1), 1)], 100);
         let asking = gauge.ask();
         // The loader has freed the first batch's place; a worker starts the second before `next()`
         // is back.
-        let second = finish(&gauge, vec![gauge.track_item(B, 1)], 100);
+        let second = finish(&gauge, vec![gauge.track((B, 1), 1)], 100);
         asking.got(&first);
         assert_eq!(gauge.alive(), 1);
         assert_eq!(
@@ -336,7 +378,7 @@ mod tests {
     fn a_next_that_returns_no_batch_takes_none_off_the_count() {
         let gauge = Gauge::new(1);
         let asking = gauge.ask();
-        let batch = finish(&gauge, vec![gauge.track_item(A, 1)], 100);
+        let batch = finish(&gauge, vec![gauge.track((A, 1), 1)], 100);
         assert_eq!(gauge.peak().batches, 0);
         drop(asking);
         assert_eq!(gauge.peak().batches, 1);
@@ -346,7 +388,7 @@ mod tests {
     #[test]
     fn a_copied_item_counts_and_leaves_nothing_behind() {
         let gauge = Gauge::new(4);
-        let item = gauge.track_item(A, 3);
+        let item = gauge.track((A, 1), 3);
         let copies = vec![item.clone(), item.clone()];
         assert_eq!(gauge.peak().bytes, 9);
         drop((item, copies));

@@ -4,13 +4,18 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use burn::data::dataloader::DataLoader;
-use burn::tensor::Device;
-use burn_prefetch::{EffectiveConfig, PrefetchDataLoader};
+use burn::tensor::Device as BurnDevice;
+use burn_prefetch::{EffectiveConfig, PrefetchDataLoader, Rowwise, StagedBatcher, StagingStats};
 
-use crate::batch::{PictureBatch, PictureBatcher, PictureDataset};
-use crate::cli::{LoaderArgs, LoaderKind, Setup, Workload};
+use crate::batch::PictureBatch;
+use crate::batcher::PictureBatcher;
+use crate::cli::{LoaderArgs, LoaderKind, Setup, Switch, Workload};
 use crate::data::Pictures;
+use crate::device::Device;
 use crate::gauge::Gauge;
+use crate::items::{PictureDataset, PictureItem};
+use crate::rows::Rows;
+use crate::staged::PictureRows;
 
 /// A loader of this project's as its own type.
 pub(crate) type Ours = PrefetchDataLoader<PictureBatch>;
@@ -21,61 +26,108 @@ pub(crate) struct Feed<'a> {
     pub(crate) setup: &'a Setup,
     pub(crate) pictures: &'a Arc<Pictures>,
     pub(crate) gauge: &'a Arc<Gauge>,
-    pub(crate) device: &'a Device,
+    pub(crate) device: &'a BurnDevice,
     pub(crate) workload: Workload,
     /// The epoch that the training starts with, from 0 (burn-prefetch only: Burn's loader cannot
     /// be told).
     pub(crate) epoch: usize,
 }
 
-impl Feed<'_> {
-    /// Shuffled and augmented, for training.
-    pub(crate) fn training(
-        &self,
-        args: &LoaderArgs,
-    ) -> anyhow::Result<Arc<dyn DataLoader<PictureBatch>>> {
-        match args.loader {
-            LoaderKind::Burn => Ok(self.burns()),
-            LoaderKind::Prefetch => Ok(Arc::new(self.ours(args)?)),
+/// What a pass over the pictures is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    Training,
+    Testing,
+}
+
+/// A loader, and what else can be asked of ours.
+pub(crate) struct Fed {
+    pub(crate) loader: Arc<dyn DataLoader<PictureBatch>>,
+    pub(crate) ours: Option<Arc<Ours>>,
+}
+
+impl Fed {
+    fn ours(loader: PrefetchDataLoader<PictureBatch>) -> Self {
+        let loader = Arc::new(loader);
+        Self {
+            loader: Arc::<PrefetchDataLoader<_>>::clone(&loader),
+            ours: Some(loader),
         }
     }
 
+    /// How batches went through host memory; `None` where they do not.
+    pub(crate) fn staging(&self) -> Option<StagingStats> {
+        self.ours.as_ref()?.staging()
+    }
+}
+
+type Builder<M> = burn_prefetch::DataLoaderBuilder<PictureItem, PictureBatch, M>;
+
+impl Feed<'_> {
+    /// Shuffled and augmented, for training.
+    pub(crate) fn training(&self, args: &LoaderArgs) -> anyhow::Result<Fed> {
+        if args.loader == LoaderKind::Burn {
+            return Ok(self.burns());
+        }
+        let loader = self.ours(args, Pass::Training)?;
+        let out = &mut io::stderr().lock();
+        notes(&loader.effective_config(), out);
+        notes_on_staging(args, self.setup.device, out);
+        Ok(Fed::ours(loader))
+    }
+
     /// In order and as they are, for testing.
-    pub(crate) fn testing(&self) -> anyhow::Result<Arc<dyn DataLoader<PictureBatch>>> {
-        let loader = burn_prefetch::DataLoaderBuilder::new(self.batcher())
-            .batch_size(self.setup.batch_size.get())
-            .num_workers(usize::from(self.setup.workers))
-            .set_device(self.device.clone())
-            .try_build(self.dataset(false))?;
-        Ok(Arc::new(loader))
+    pub(crate) fn testing(&self, args: &LoaderArgs) -> anyhow::Result<Fed> {
+        self.ours(args, Pass::Testing).map(Fed::ours)
     }
 
-    fn burns(&self) -> Arc<dyn DataLoader<PictureBatch>> {
-        burn::data::dataloader::DataLoaderBuilder::new(self.batcher())
+    fn burns(&self) -> Fed {
+        let rows = Rows::new(self.gauge);
+        let loader = burn::data::dataloader::DataLoaderBuilder::new(self.batcher())
             .batch_size(self.setup.batch_size.get())
             .shuffle(self.setup.seed)
             .num_workers(usize::from(self.setup.workers))
             .set_device(self.device.clone())
-            .build(self.dataset(true))
+            .build(self.dataset(Pass::Training, &rows));
+        Fed { loader, ours: None }
     }
 
-    /// This project's loader, shuffled and augmented.
-    pub(crate) fn ours(&self, args: &LoaderArgs) -> anyhow::Result<Ours> {
-        let mut builder = burn_prefetch::DataLoaderBuilder::new(self.batcher())
+    fn ours(
+        &self,
+        args: &LoaderArgs,
+        pass: Pass,
+    ) -> anyhow::Result<PrefetchDataLoader<PictureBatch>> {
+        let rows = Rows::new(self.gauge);
+        let dataset = self.dataset(pass, &rows);
+        if !args.is_staged(self.setup.device) {
+            let builder = self.set(Builder::new(self.batcher()), args, pass);
+            return Ok(builder.try_build(dataset)?);
+        }
+        let batcher = PictureRows {
+            norm: self.pictures.norm,
+            side: self.pictures.side,
+            rows,
+        };
+        let builder = self.set(Builder::staged(batcher), args, pass);
+        Ok(staging(builder, args).try_build_into(dataset)?)
+    }
+
+    fn set<M>(&self, builder: Builder<M>, args: &LoaderArgs, pass: Pass) -> Builder<M> {
+        let mut builder = builder
             .batch_size(self.setup.batch_size.get())
-            .shuffle(self.setup.seed)
             .num_workers(usize::from(self.setup.workers))
-            .start_epoch(self.epoch)
             .set_device(self.device.clone());
+        if pass == Pass::Testing {
+            return builder;
+        }
+        builder = builder.shuffle(self.setup.seed).start_epoch(self.epoch);
         if let Some(factor) = args.prefetch_factor {
             builder = builder.prefetch_factor(factor);
         }
         if let Some(total) = args.prefetch {
             builder = builder.prefetch(total);
         }
-        let loader = builder.try_build(self.dataset(true))?;
-        notes(&loader.effective_config(), &mut io::stderr().lock());
-        Ok(loader)
+        builder
     }
 
     fn batcher(&self) -> PictureBatcher {
@@ -86,14 +138,31 @@ impl Feed<'_> {
         }
     }
 
-    fn dataset(&self, augmented: bool) -> PictureDataset {
+    fn dataset(&self, pass: Pass, rows: &Arc<Rows>) -> PictureDataset {
         PictureDataset {
             pictures: Arc::clone(self.pictures),
-            augmented,
+            augmented: pass == Pass::Training,
             workload: self.workload,
             gauge: Arc::clone(self.gauge),
+            rows: Arc::clone(rows),
         }
     }
+}
+
+fn staging(
+    mut builder: Builder<StagedBatcher<PictureRows, Rowwise>>,
+    args: &LoaderArgs,
+) -> Builder<StagedBatcher<PictureRows, Rowwise>> {
+    if let Some(switch) = args.staging.pin_memory {
+        builder = builder.pin_memory(switch == Switch::On);
+    }
+    if let Some(batches) = args.staging.device_prefetch {
+        builder = builder.device_prefetch(batches);
+    }
+    if let Some(mebibytes) = args.staging.pinned_budget {
+        builder = builder.pinned_budget(mebibytes << 20);
+    }
+    builder
 }
 
 /// Says which flags have no effect, one a line.
@@ -103,6 +172,19 @@ fn notes(config: &EffectiveConfig, out: &mut impl Write) {
         let (value, why) = (&ignored.value, &ignored.why);
         // With stderr gone there is nobody left to tell, and the training goes on without.
         let _ = writeln!(out, "note: --{flag} {value} has no effect: {why}");
+    }
+}
+
+/// The same for what only a card has a use for.
+fn notes_on_staging(args: &LoaderArgs, device: Device, out: &mut impl Write) {
+    if device.is_a_card() {
+        return;
+    }
+    for (flag, value) in args.staging.given() {
+        let _ = writeln!(
+            out,
+            "note: {flag} {value} has no effect: {device} uses the host's memory as it is"
+        );
     }
 }
 
@@ -131,7 +213,7 @@ mod tests {
     use clap::Parser as _;
 
     use crate::checksum::Checksum;
-    use crate::cli::Cli;
+    use crate::cli::{Cli, Staging, StagingArgs};
     use crate::data::{Owner, Request, Split};
 
     use super::*;
@@ -143,9 +225,9 @@ mod tests {
     ) -> Option<usize> {
         bound(
             &LoaderArgs {
-                loader: LoaderKind::Prefetch,
                 prefetch_factor,
                 prefetch,
+                ..LoaderArgs::plain(LoaderKind::Prefetch)
             },
             workers,
         )
@@ -168,8 +250,15 @@ mod tests {
         assert_eq!(bound_of(None, Some(5), 0), Some(1));
     }
 
+    const STAGED: StagingArgs = StagingArgs {
+        staging: Staging::On,
+        pin_memory: None,
+        device_prefetch: None,
+        pinned_budget: None,
+    };
+
     /// The checksum of the first pass of a loader that begins with this epoch, and of the second.
-    fn two_passes(kind: LoaderKind, epoch: usize) -> [String; 2] {
+    fn two_passes(args: &LoaderArgs, epoch: usize) -> [String; 2] {
         let cli = Cli::parse_from(["resnet-cifar", "--images", "96", "--batch-size", "32"]);
         let setup = &cli.compare.run.setup;
         let request = Request {
@@ -181,13 +270,13 @@ mod tests {
             setup,
             pictures: &request.load(Split::Train).unwrap(),
             gauge: &Gauge::new(32),
-            device: &Device::flex(),
+            device: &BurnDevice::flex(),
             workload: Workload::Memory,
             epoch,
         };
-        let loader = feed.training(&LoaderArgs::plain(kind)).unwrap();
+        let loader = feed.training(args).unwrap().loader;
         // As burn-train does, which never reads the loader that it was given.
-        let loader = loader.to_device(&Device::flex());
+        let loader = loader.to_device(&BurnDevice::flex());
         [(); 2].map(|()| {
             let mut sum = Checksum::new();
             for batch in loader.iter() {
@@ -199,8 +288,31 @@ mod tests {
 
     #[test]
     fn a_training_that_goes_on_sees_the_batches_that_it_would_have_seen() {
-        let [first, second] = two_passes(LoaderKind::Prefetch, 0);
+        let plain = LoaderArgs::plain(LoaderKind::Prefetch);
+        let staged = LoaderArgs {
+            staging: STAGED,
+            ..plain.clone()
+        };
+        let [first, second] = two_passes(&plain, 0);
         assert_ne!(first, second);
-        assert_eq!(two_passes(LoaderKind::Prefetch, 1)[0], second);
+        for args in [&plain, &staged] {
+            assert_eq!(two_passes(args, 1)[0], second);
+        }
+    }
+
+    #[test]
+    fn what_a_cpu_has_no_use_for_is_named() {
+        let args = LoaderArgs {
+            staging: StagingArgs {
+                pinned_budget: Some(64),
+                ..STAGED
+            },
+            ..LoaderArgs::plain(LoaderKind::Prefetch)
+        };
+        let mut said = Vec::new();
+        notes_on_staging(&args, Device::Flex, &mut said);
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.starts_with("note: --pinned-budget 64 has no effect: flex"));
+        assert_eq!(said.lines().count(), 1, "{said}");
     }
 }

@@ -4,6 +4,7 @@
 mod allocator;
 mod augment;
 mod batch;
+mod batcher;
 mod checksum;
 mod cli;
 mod compare;
@@ -12,7 +13,11 @@ mod destination;
 mod device;
 mod extra;
 mod gauge;
+mod gpu;
+#[cfg(feature = "cuda")]
+mod gpu_check;
 mod interrupt;
+mod items;
 mod lifeline;
 mod loader;
 mod memory;
@@ -23,7 +28,9 @@ mod pause;
 mod progress;
 mod quiet;
 mod report;
+mod rows;
 mod run;
+mod staged;
 mod step;
 mod timeline;
 mod train;
@@ -43,6 +50,8 @@ fn main() -> ExitCode {
         Some(Command::Compare(args)) => compare::compare(&args),
         Some(Command::Train(args)) => train::train(&args),
         Some(Command::Contender(args)) => run::contender(&args),
+        #[cfg(feature = "cuda")]
+        Some(Command::GpuCheck(args)) => gpu_check::gpu_check(&args),
     };
     if done.is_err() {
         interrupt::wait_if_begun();

@@ -14,9 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::allocator;
 use crate::batch::PictureBatch;
 use crate::checksum::Checksum;
-use crate::cli::{Allocator, ContenderArgs, LoaderArgs, LoaderKind, RunArgs, Workload};
+use crate::cli::{Allocator, ContenderArgs, LoaderArgs, LoaderKind, RunArgs, Staging, Workload};
 use crate::data::{Drawn, Owner, Pictures, Request, Split};
 use crate::gauge::Gauge;
+use crate::gpu::{self, GpuFigures, Watch};
 use crate::lifeline;
 use crate::loader::{self, Feed};
 use crate::memory::Baseline;
@@ -31,6 +32,9 @@ pub(crate) struct Run {
     /// What it is called, unique within a table.
     pub(crate) name: String,
     pub(crate) loader: LoaderKind,
+    /// Whether batches stayed bytes until they were on the device.
+    pub(crate) staged: bool,
+    pub(crate) device: String,
     pub(crate) workers: u16,
     pub(crate) batch_size: usize,
     /// The most batches that may be alive; null where the loader has no such setting, or it was
@@ -66,8 +70,11 @@ pub(crate) struct Run {
     pub(crate) final_loss: Option<f32>,
     /// Every step's loss.
     pub(crate) losses: Vec<f32>,
-    /// Of the batches' bytes, in the order of their arrival.
+    /// Of the batches' bytes, in the order of their arrival; on a card of those in the warm-up
+    /// alone, since reading them back is work that no training has.
     pub(crate) checksum: String,
+    /// Null where no card computes.
+    pub(crate) gpu: Option<GpuFigures>,
 }
 
 /// What the loop brings home.
@@ -82,6 +89,8 @@ struct Course {
     warm_up: usize,
     /// Set when these are over.
     cpu_since: Option<ProcessTime>,
+    /// Bytes of the batches after them.
+    uploaded: usize,
 }
 
 /// Runs one contender in this process and prints its figures as one JSON object.
@@ -106,6 +115,9 @@ pub(crate) fn contender(args: &ContenderArgs) -> anyhow::Result<()> {
         owner,
     };
     let pictures = request.load(Split::Train)?;
+    if !args.with_parent {
+        gpu::note(args.run.setup.device);
+    }
     let title = args.title.clone().unwrap_or_else(|| name(&args.loader));
     let bar = progress::bar(&title, args.run.steps.into());
     let run = measure(&args.run, &args.loader, (&pictures, &bar))?;
@@ -120,7 +132,8 @@ fn measure(
     (pictures, bar): (&Arc<Pictures>, &ProgressBar),
 ) -> anyhow::Result<Run> {
     let setup = &run.setup;
-    let device = setup.device.open();
+    let watch = Watch::of(setup.device)?;
+    let device = setup.device.open()?;
     let (mut step, baseline) = Baseline::of(|| first_step(run, pictures, &device));
     let gauge = Gauge::new(setup.batch_size.get());
     let feed = Feed {
@@ -131,17 +144,20 @@ fn measure(
         workload: run.workload,
         epoch: 0,
     };
-    let loader = feed.training(args)?;
+    let loading = feed.training(args)?;
     let timeline = Timeline::start(&gauge)?;
     let course = Loop {
-        loader: &*loader,
+        loader: &*loading.loader,
         gauge: &gauge,
         bar,
+        watch: watch.as_ref(),
     }
     .run(run, &mut step)?;
     let rss = baseline.and_then(Baseline::peak_above);
     let timeline = timeline.stop();
-    drop(loader);
+    let seen = watch.map(Watch::stop);
+    let gpu = seen.map(|seen| GpuFigures::new(seen, course.upload_rate(), loading.staging()));
+    drop(loading);
     let alive = gauge.alive();
     ensure!(alive == 0, "{alive} batches outlive their loader");
     Ok(Run {
@@ -149,6 +165,7 @@ fn measure(
         peak_batch_bytes: gauge.peak().bytes,
         peak_rss_above_baseline: rss,
         timeline,
+        gpu,
         ..figures(run, args, (&pictures.name, course))
     })
 }
@@ -167,6 +184,8 @@ fn figures(run: &RunArgs, args: &LoaderArgs, (data, course): (&str, Course)) -> 
     Run {
         name: name(args),
         loader: args.loader,
+        staged: args.is_staged(run.setup.device),
+        device: run.setup.device.to_string(),
         workers: run.setup.workers,
         batch_size: run.setup.batch_size.get(),
         bound: loader::bound(args, run.setup.workers),
@@ -188,12 +207,16 @@ fn figures(run: &RunArgs, args: &LoaderArgs, (data, course): (&str, Course)) -> 
         final_loss: last_losses(&course.losses),
         losses: course.losses,
         checksum: course.checksum.hex(),
+        gpu: None,
     }
 }
 
 /// What the contender is called in the table.
 pub(crate) fn name(args: &LoaderArgs) -> String {
     let mut words = Vec::new();
+    if args.staging.staging == Staging::On {
+        words.push("staged".to_owned());
+    }
     if let Some(factor) = args.prefetch_factor {
         words.push(format!("prefetch_factor({factor})"));
     }
@@ -218,6 +241,8 @@ struct Loop<'a> {
     loader: &'a dyn DataLoader<PictureBatch>,
     gauge: &'a Gauge,
     bar: &'a ProgressBar,
+    /// Where a card computes.
+    watch: Option<&'a Watch>,
 }
 
 impl Loop<'_> {
@@ -252,7 +277,13 @@ impl Loop<'_> {
         asking.got(&batch.guard);
         let waited = course.since.elapsed();
         let images = batch.len();
-        course.checksum.add(&batch)?;
+        if course.is_measured() {
+            course.uploaded += batch.bytes();
+        }
+        let batch = batch.normalised();
+        if self.watch.is_none() || !course.is_measured() {
+            course.checksum.add(&batch)?;
+        }
         course.losses.extend(step.run(batch)?);
         course.samples.push(Sample {
             images,
@@ -262,6 +293,7 @@ impl Loop<'_> {
         course.since = Instant::now();
         if course.samples.len() == course.warm_up {
             course.cpu_since = Some(ProcessTime::now());
+            self.watch.inspect(|watch| watch.warm_up_is_over());
         }
         if let Some(loss) = last_losses(&course.losses) {
             self.bar.set_message(format!("loss {loss:.3}"));
@@ -272,6 +304,18 @@ impl Loop<'_> {
 }
 
 impl Course {
+    /// Whether the warm-up is over.
+    fn is_measured(&self) -> bool {
+        self.cpu_since.is_some()
+    }
+
+    /// Bytes of batches a second, the steps included.
+    fn upload_rate(&self) -> f64 {
+        let samples = self.samples.get(self.warm_up..).unwrap_or_default();
+        let took = samples.iter().map(|sample| sample.total).sum();
+        meter::rate(self.uploaded, took)
+    }
+
     fn new(warm_up: usize) -> Self {
         Self {
             samples: Vec::new(),
@@ -280,6 +324,7 @@ impl Course {
             since: Instant::now(),
             warm_up,
             cpu_since: None,
+            uploaded: 0,
         }
     }
 }

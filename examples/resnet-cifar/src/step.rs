@@ -73,7 +73,8 @@ impl Trainer {
 
     /// One step of SGD; the loss is that before it.
     pub(crate) fn step(&mut self, batch: PictureBatch) -> anyhow::Result<f32> {
-        let (loss, grads) = self.backward(batch.images, batch.targets);
+        let (images, targets) = batch.into_tensors();
+        let (loss, grads) = self.backward(images, targets);
         ensure!(
             loss.is_finite(),
             "the loss is {loss}: the training has diverged, choose a lower --lr"

@@ -72,7 +72,7 @@ pub(crate) struct CompareArgs {
     )]
     #[arg(value_parser = within(1..=MOST_RUNS))]
     pub(crate) runs: u32,
-    /// Compare every combination instead of four contenders: `workers=0,1,2,4`, `prefetch=1,2,4`
+    /// Compare every combination instead of five contenders: `workers=0,1,2,4`, `prefetch=1,2,4`
     /// (batches in all) or `prefetch-factor=1,2`, beside Burn's loader; alone it stands for
     /// `workers=1,2,4 prefetch=1,2,4,8`.
     #[arg(long, value_name = "AXIS=N,N,…", num_args = 0..)]
@@ -128,8 +128,9 @@ impl RunArgs {
         (self.steps / 5).clamp(1, 5)
     }
 
-    /// Whether these settings go together.
+    /// Whether these settings go together, and the device is there.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
+        self.setup.device.check()?;
         let folder = self.workload.files().is_some();
         if self.setup.download.is_some() && folder {
             let workload = flag_of(&self.workload);

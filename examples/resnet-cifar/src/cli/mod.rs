@@ -2,14 +2,20 @@
 
 mod axis;
 mod compare;
+#[cfg(feature = "cuda")]
+mod gpu_check;
 mod setup;
+mod staging;
 mod train;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
 pub(crate) use axis::{Axis, Setting};
 pub(crate) use compare::{Allocator, CompareArgs, ContenderArgs, RunArgs, Workload};
+#[cfg(feature = "cuda")]
+pub(crate) use gpu_check::{GpuCheckArgs, Point};
 pub(crate) use setup::{Architecture, Setup, flag_of};
+pub(crate) use staging::{Staging, StagingArgs, Switch};
 pub(crate) use train::{LoaderArgs, LoaderKind, TrainArgs};
 
 pub(crate) use crate::device::Device;
@@ -31,6 +37,7 @@ Train:
                                                    ten epochs more
   resnet-cifar train --download cifar10 --plain    fetch CIFAR-10 first; no dashboard
   resnet-cifar train --loader burn                 the same training with Burn's own loader
+  resnet-cifar train --staging on                  pictures stay bytes until they are on the device
 
 Tables and the lines of each epoch go to standard output; bars, notes and errors to standard error,
 bars only where that is a terminal. NO_COLOR is respected. Exit code: 0 done, 1 something failed
@@ -39,8 +46,9 @@ CIFAR's binary files: https://www.cs.toronto.edu/~kriz/cifar.html";
 
 /// Train a residual network with burn-prefetch, and measure it beside Burn's own data loader.
 ///
-/// Without a command it runs `compare`: the same training with Burn's loader and with burn-prefetch
-/// under three bounds, each in a process of its own, three times in turn, and prints one table.
+/// Without a command it runs `compare`: the same training with Burn's loader, with burn-prefetch
+/// under three bounds and with staged batches, each in a process of its own, three times in turn, and
+/// prints one table.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true, after_long_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -61,6 +69,18 @@ pub(crate) enum Command {
     /// One run of `compare`, printed as one JSON object.
     #[command(hide = true)]
     Contender(ContenderArgs),
+    /// Check on a card what only a card can show, a point at a time.
+    #[cfg(feature = "cuda")]
+    #[command(hide = true)]
+    GpuCheck(GpuCheckArgs),
+}
+
+#[cfg(feature = "cuda")]
+impl Cli {
+    /// What a bare run compares.
+    pub(crate) fn defaults() -> CompareArgs {
+        Self::parse_from(["resnet-cifar"]).compare
+    }
 }
 
 /// What Burn's own source can fetch.
@@ -115,6 +135,12 @@ mod tests {
             loader: LoaderKind::Prefetch,
             prefetch_factor: Some(6),
             prefetch: Some(7),
+            staging: StagingArgs {
+                staging: Staging::On,
+                pin_memory: Some(Switch::Off),
+                device_prefetch: Some(8),
+                pinned_budget: Some(9),
+            },
         };
         let mut args: Vec<OsString> = vec!["resnet-cifar".into(), "contender".into()];
         args.extend(parent.to_args());
@@ -144,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_number_beyond_reason_is_refused_by_name_with_the_range_that_help_gives() {
-        for (command, count) in [("compare", 9), ("train", 9), ("contender", 10)] {
+        for (command, count) in [("compare", 9), ("train", 11), ("contender", 12)] {
             let numbers = numbers(command);
             assert_eq!(numbers.len(), count, "{numbers:?}");
             for (flag, help) in &numbers {

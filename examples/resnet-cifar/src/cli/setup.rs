@@ -43,7 +43,8 @@ pub(crate) struct Setup {
     /// The network.
     #[arg(long, value_enum, default_value_t = Architecture::Resnet8)]
     pub(crate) model: Architecture,
-    /// What computes.
+    /// What computes: flex, Burn's backend for CPUs, or (built with `--features cuda`) an NVIDIA card,
+    /// cuda or cuda:N.
     #[arg(long, value_name = "DEVICE", default_value = "flex")]
     pub(crate) device: Device,
     /// Pictures in a batch, 1 to 8,192.

@@ -8,7 +8,9 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use super::StagingArgs;
 use super::setup::{Setup, flag_of};
+use crate::device::Device;
 use crate::number::within;
 
 const MOST_EPOCHS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
@@ -68,6 +70,8 @@ pub(crate) struct LoaderArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = within(0..=MOST_AHEAD))]
     pub(crate) prefetch: Option<usize>,
+    #[command(flatten)]
+    pub(crate) staging: StagingArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -87,18 +91,25 @@ impl LoaderArgs {
             loader,
             prefetch_factor: None,
             prefetch: None,
+            staging: StagingArgs::default(),
         }
+    }
+
+    /// Whether batches for this device are staged.
+    pub(crate) fn is_staged(&self, device: Device) -> bool {
+        self.loader == LoaderKind::Prefetch && self.staging.is_on(device)
     }
 
     /// Whether these settings go together, or why they do not.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let bounded = self.prefetch.is_some() || self.prefetch_factor.is_some();
-        if self.loader == LoaderKind::Burn && bounded {
-            bail!(
+        match self.loader {
+            LoaderKind::Burn if bounded => bail!(
                 "--loader burn has no prefetch setting; leave --prefetch and --prefetch-factor out"
-            );
+            ),
+            LoaderKind::Burn => self.staging.check_unused(),
+            LoaderKind::Prefetch => self.staging.check(),
         }
-        Ok(())
     }
 
     /// The same settings as command-line arguments, for a child process.
@@ -112,6 +123,7 @@ impl LoaderArgs {
                 args.extend([flag.into(), value.to_string().into()]);
             }
         }
+        args.extend(self.staging.to_args());
         args
     }
 }

@@ -1,10 +1,10 @@
-//! Who takes part: four contenders, or every combination of a sweep.
+//! Who takes part: five contenders, or every combination of a sweep.
 
 use std::ffi::OsString;
 
 use anyhow::{bail, ensure};
 
-use crate::cli::{Axis, LoaderArgs, LoaderKind, Setting};
+use crate::cli::{Axis, LoaderArgs, LoaderKind, Setting, Staging, StagingArgs};
 use crate::run;
 
 /// A day of short runs.
@@ -58,15 +58,22 @@ impl Contender {
     }
 }
 
-/// Burn's loader as it is, then ours under three bounds.
-pub(super) fn four(workers: u16) -> Vec<Contender> {
-    let ours = Contender::new(workers, LoaderArgs::plain(LoaderKind::Prefetch));
+/// Burn's loader as it is, then ours under three bounds, then the last of these staged.
+pub(super) fn five(workers: u16) -> Vec<Contender> {
+    let ours = |staging| LoaderArgs {
+        staging: StagingArgs::plain(staging),
+        ..LoaderArgs::plain(LoaderKind::Prefetch)
+    };
     let bounded = [
-        ours.with(Setting::PrefetchFactor, 2),
-        ours.with(Setting::PrefetchFactor, 1),
-        ours.with(Setting::Prefetch, 2),
+        (Staging::Off, Setting::PrefetchFactor, 2),
+        (Staging::Off, Setting::PrefetchFactor, 1),
+        (Staging::Off, Setting::Prefetch, 2),
+        (Staging::On, Setting::Prefetch, 2),
     ];
-    let bounded = bounded.map(|one| Contender::new(one.workers, one.loader));
+    let bounded = bounded.map(|(staging, setting, value)| {
+        let bounded = Contender::new(workers, ours(staging)).with(setting, value);
+        Contender::new(workers, bounded.loader)
+    });
     let burn = Contender::new(workers, LoaderArgs::plain(LoaderKind::Burn));
     std::iter::once(burn).chain(bounded).collect()
 }
@@ -130,14 +137,15 @@ mod tests {
     }
 
     #[test]
-    fn the_contenders_are_burns_loader_and_three_bounds() {
+    fn the_contenders_are_burns_loader_and_three_bounds_and_one_staged() {
         assert_eq!(
-            names(&four(2)),
+            names(&five(2)),
             [
                 "Burn's loader",
                 "prefetch_factor(2)",
                 "prefetch_factor(1)",
-                "prefetch(2)"
+                "prefetch(2)",
+                "staged, prefetch(2)"
             ]
         );
     }

@@ -17,6 +17,7 @@ use crate::allocator;
 use crate::cli::{CompareArgs, RunArgs};
 use crate::data::{Drawn, Owner, Request, Split};
 use crate::destination::Destination;
+use crate::gpu;
 use crate::interrupt::{self, Interrupted};
 use crate::lifeline;
 use crate::report::{self, Comparison, ReportFolder};
@@ -30,9 +31,10 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
     args.run.check()?;
     let outputs = Outputs::of(args)?;
     let contenders = match &args.sweep {
-        None => contenders::four(args.run.setup.workers),
+        None => contenders::five(args.run.setup.workers),
         Some(axes) => contenders::sweep(axes, args.run.setup.workers)?,
     };
+    gpu::note(args.run.setup.device);
     let started = Instant::now();
     let rows = Stage::set(args)?.rows(&contenders)?;
     let comparison = Comparison {

@@ -4,6 +4,7 @@ use anyhow::ensure;
 use serde::Serialize;
 
 use crate::cli::LoaderKind;
+use crate::gpu::GpuFigures;
 use crate::meter::{self, Waits};
 use crate::run::Run;
 
@@ -58,6 +59,7 @@ impl Row {
                     .filter_map(|run| run.peak_rss_above_baseline)
                     .max(),
                 waits,
+                gpu: GpuFigures::of(runs.iter().filter_map(|run| run.gpu)),
                 ..first.clone()
             },
         })
@@ -91,6 +93,8 @@ pub(crate) mod tests {
         Run {
             name: name.to_owned(),
             loader: LoaderKind::Prefetch,
+            staged: false,
+            device: "flex".to_owned(),
             workers: 3,
             batch_size: 64,
             bound: Some(2),
@@ -112,6 +116,7 @@ pub(crate) mod tests {
             final_loss: Some(1.25),
             losses: Vec::new(),
             checksum: "0f".to_owned(),
+            gpu: None,
         }
     }
 

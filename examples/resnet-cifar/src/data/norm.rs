@@ -10,6 +10,14 @@ pub(crate) struct Norm {
 }
 
 impl Norm {
+    /// A byte times the first less the second is a value as networks take it, channel by channel.
+    pub(crate) fn scale_and_shift(&self) -> ([f32; CHANNELS], [f32; CHANNELS]) {
+        let of = |of: fn(f32, f32) -> f32| {
+            std::array::from_fn(|channel| of(self.mean[channel], self.std[channel]))
+        };
+        (of(|_, std| 1.0 / (255.0 * std)), of(|mean, std| mean / std))
+    }
+
     /// The mean and standard deviation of these very pixels, whose planes have `plane` bytes.
     pub(super) fn measure(pixels: &[u8], plane: usize) -> Self {
         let mut norm = Self {

@@ -28,17 +28,18 @@ pub(super) fn markdown(comparison: &Comparison) -> String {
 }
 
 fn table(comparison: &Comparison) -> String {
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let mut text = line(&words::HEADINGS.map(str::to_owned));
+    let headings = words::headings(&comparison.rows);
+    let mut text = format!("| {} |\n", headings.join(" | "));
     text.push_str("|---");
-    text.push_str(&"|---:".repeat(words::HEADINGS.len() - 1));
+    text.push_str(&"|---:".repeat(headings.len() - 1));
     text.push_str("|\n");
     for row in &comparison.rows {
-        let mut cells = words::cells(row).map(|cell| cell.replace('|', "\\|"));
+        let cells = words::cells(row).into_iter();
+        let mut cells: Vec<String> = cells.map(|cell| cell.replace('|', "\\|")).collect();
         if comparison.swept && row.on_frontier {
             cells[0].push_str(" ◆");
         }
-        text.push_str(&line(&cells));
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
     text
 }
@@ -56,7 +57,7 @@ mod tests {
         for line in lines {
             assert_eq!(
                 line.matches('|').count(),
-                words::HEADINGS.len() + 1,
+                words::headings(&comparison_of_test().rows).len() + 1,
                 "{line}"
             );
         }

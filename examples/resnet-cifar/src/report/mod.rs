@@ -1,5 +1,6 @@
 //! What a comparison is shown as: a table, JSON, a chart, and a folder with a page for a browser.
 
+mod card;
 mod chart;
 mod folder;
 mod machine;
@@ -18,6 +19,8 @@ use crate::compare::Row;
 
 pub(crate) use folder::ReportFolder;
 pub(crate) use table::table;
+#[cfg(feature = "cuda")]
+pub(crate) use words::bytes;
 
 /// A finished comparison.
 #[derive(Debug)]

@@ -46,7 +46,7 @@ fn table(comparison: &Comparison) -> Markup {
     let Comparison { rows, swept, .. } = comparison;
     html! {
         div class="wide" { table {
-            thead { tr { @for heading in words::HEADINGS { th { (heading) } } } }
+            thead { tr { @for heading in words::headings(rows) { th { (heading) } } } }
             tbody {
                 @for row in rows {
                     @let best = *swept && row.on_frontier;

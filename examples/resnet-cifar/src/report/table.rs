@@ -12,7 +12,7 @@ pub(crate) fn table(comparison: &Comparison) -> String {
     table
         .load_style(UTF8_FULL_CONDENSED)
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(words::HEADINGS)
+        .set_header(words::headings(rows))
         .add_rows(rows.iter().map(|row| {
             let mut cells = words::cells(row);
             if *swept && row.on_frontier {

@@ -4,23 +4,34 @@ use std::time::Duration;
 
 use indicatif::HumanBytes;
 
+use super::card;
 use crate::compare::Row;
 
-/// What the columns are called.
-pub(super) const HEADINGS: [&str; 9] = [
-    "loader",
-    "images/s",
-    "waiting for data",
-    "next() p50 / p95 / p99",
-    "CPU s per 1,000 batches",
-    "most batches alive",
-    "most batch bytes alive",
-    "peak memory above baseline",
-    "final loss",
-];
+/// What the columns are called; those of a card come last, where one computed.
+pub(super) fn headings(rows: &[Row]) -> Vec<&'static str> {
+    let mut all = vec![
+        "loader",
+        "images/s",
+        "waiting for data",
+        "next() p50 / p95 / p99",
+        "CPU s per 1,000 batches",
+        "most batches alive",
+        "most batch bytes alive",
+        "peak memory above baseline",
+        "final loss",
+    ];
+    if on_a_card(rows) {
+        all.extend(card::HEADINGS);
+    }
+    all
+}
+
+fn on_a_card(rows: &[Row]) -> bool {
+    rows.iter().any(|row| row.run.gpu.is_some())
+}
 
 /// One row under these headings.
-pub(super) fn cells(row: &Row) -> [String; 9] {
+pub(super) fn cells(row: &Row) -> Vec<String> {
     let run = &row.run;
     let alive = match run.bound {
         Some(bound) => format!("{} of {bound}", run.peak_batches_alive),
@@ -33,7 +44,7 @@ pub(super) fn cells(row: &Row) -> [String; 9] {
     ];
     let rss = run.peak_rss_above_baseline.map(bytes);
     let loss = run.final_loss.map(|loss| format!("{loss:.3}"));
-    [
+    let mut all = vec![
         run.name.clone(),
         rate(row),
         format!("{:.1} %", 100.0 * run.wait_share),
@@ -43,7 +54,9 @@ pub(super) fn cells(row: &Row) -> [String; 9] {
         bytes(run.peak_batch_bytes),
         rss.unwrap_or_else(|| "unknown".to_owned()),
         loss.unwrap_or_else(|| "none".to_owned()),
-    ]
+    ];
+    all.extend(run.gpu.iter().flat_map(card::cells));
+    all
 }
 
 /// The median and, of several runs, the slowest and the fastest.
@@ -71,8 +84,10 @@ pub(super) fn title(rows: &[Row], swept: bool) -> String {
     } else {
         format!(", workers {}", run.workers)
     };
+    let card = run.gpu.map(|_| format!(" on {}", run.device));
+    let card = card.unwrap_or_default();
     format!(
-        "{work}; {}{}; batch size {}{workers}, steps {}, allocator {}",
+        "{work}{card}; {}{}; batch size {}{workers}, steps {}, allocator {}",
         run.data,
         workload.unwrap_or_default(),
         run.batch_size,
@@ -104,6 +119,9 @@ pub(super) fn legend(rows: &[Row], swept: bool) -> Vec<String> {
          of the last 5 steps."
             .to_owned(),
     ];
+    if on_a_card(rows) {
+        lines.extend(card::LEGEND.map(str::to_owned));
+    }
     if swept {
         lines.push(
             "◆ on the frontier: no other row is as fast with less batch memory, or faster with as \
@@ -114,7 +132,8 @@ pub(super) fn legend(rows: &[Row], swept: bool) -> Vec<String> {
     lines
 }
 
-pub(super) fn bytes(bytes: usize) -> String {
+/// Bytes in a unit that fits.
+pub(crate) fn bytes(bytes: usize) -> String {
     HumanBytes(u64::try_from(bytes).unwrap_or(u64::MAX)).to_string()
 }
 
@@ -169,6 +188,21 @@ mod tests {
         ] {
             assert!(cells.contains(figure), "{figure} is not in {cells}");
         }
+    }
+
+    #[test]
+    fn what_a_card_did_is_shown_where_one_computed() {
+        let mut row = row_of_test("staged");
+        let without = cells(&row).len();
+        assert_eq!(headings(std::slice::from_ref(&row)).len(), without);
+        row.run.gpu = Some(crate::gpu::tests::figures());
+        row.run.device = "cuda:1".to_owned();
+        let cells = cells(&row);
+        let rows = [row];
+        assert_eq!(headings(&rows).len(), cells.len());
+        assert!(cells.len() > without);
+        assert!(legend(&rows, false).join(" ").contains("NVML"));
+        assert!(title(&rows, false).contains(" on cuda:1;"));
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
         "--loader burn cannot say where it stands; leave --save-every out"
     );
     let setup = &args.setup;
-    let device = setup.device.open();
+    let device = setup.device.open()?;
     let (pictures, test) = load(setup)?;
     let open = |folder| Kept::open(args, folder, &pictures);
     let kept = args.out.as_deref().map(open).transpose()?;
@@ -116,7 +116,8 @@ impl Training<'_> {
                 &Gauge::new(setup.batch_size.get()),
                 &self.device.clone().inner(),
             )
-            .testing()?;
+            .testing(&self.args.loader)?
+            .loader;
         let model = Learning { saver, ..model };
         let (title, name) = (setup.model.title(), &pictures.name);
         say(&format!("{title}; {name}; tested on {}", test.name))?;
@@ -146,10 +147,10 @@ impl Training<'_> {
         let args = self.args;
         let gauge = Gauge::new(args.setup.batch_size.get());
         let feed = self.feed(pictures, &gauge, &self.device);
-        if args.loader.loader == LoaderKind::Burn {
-            return Ok((feed.training(&args.loader)?, None));
-        }
-        let loader = Arc::new(feed.ours(&args.loader)?);
+        let batches = feed.training(&args.loader)?;
+        let Some(loader) = batches.ours else {
+            return Ok((batches.loader, None));
+        };
         if let Some(midway) = self.kept.as_ref().and_then(|kept| kept.midway.as_ref()) {
             loader.restore(&midway.state).with_context(|| {
                 let epoch = midway.state.epoch() + 1;

@@ -20,12 +20,13 @@ pub(super) struct Learning {
 
 impl Learning {
     fn classify(&self, batch: PictureBatch) -> ClassificationOutput {
-        let output = self.net.forward(batch.images);
+        let (images, targets) = batch.into_tensors();
+        let output = self.net.forward(images);
         let loss = CrossEntropyLossConfig::new().init(&output.device());
         ClassificationOutput {
-            loss: loss.forward(output.clone(), batch.targets.clone()),
+            loss: loss.forward(output.clone(), targets.clone()),
             output,
-            targets: batch.targets,
+            targets,
         }
     }
 }

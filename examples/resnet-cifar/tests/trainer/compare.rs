@@ -56,13 +56,14 @@ fn check(rows: &[Value]) {
             "Burn's loader",
             "prefetch_factor(2)",
             "prefetch_factor(1)",
-            "prefetch(2)"
+            "prefetch(2)",
+            "staged, prefetch(2)"
         ]
     );
     let (burn, ours) = rows.split_first().unwrap();
     assert_eq!(burn["loader"], "burn");
     assert!(burn["bound"].is_null());
-    for (row, bound) in ours.iter().zip([4, 2, 2]) {
+    for (row, bound) in ours.iter().zip([4, 2, 2, 2]) {
         let name = &row["name"];
         assert_eq!(row["loader"], "burn-prefetch");
         assert_eq!(count(row, "bound"), bound, "{name}");
@@ -76,7 +77,9 @@ fn check(rows: &[Value]) {
         );
         assert_eq!(row["checksum"], ours[0]["checksum"], "{name}");
     }
+    check_staged(&ours[3], &ours[2]);
     for row in rows {
+        assert!(row["gpu"].is_null() && row["device"] == "flex");
         assert!(row["images_per_second"].as_f64().unwrap() > 0.0);
         assert!((0.0..=1.0).contains(&row["wait_share"].as_f64().unwrap()));
         assert!(row["final_loss"].is_null(), "a simulated step has no loss");
@@ -91,6 +94,16 @@ fn check(rows: &[Value]) {
             (2, 20, 25)
         );
     }
+}
+
+/// Bytes instead of floats: a quarter of what the same bound holds of plain batches.
+fn check_staged(staged: &Value, plain: &Value) {
+    assert_eq!(
+        (&staged["staged"], &plain["staged"]),
+        (&Value::from(true), &Value::from(false))
+    );
+    let [staged, plain] = [staged, plain].map(|row| count(row, "peak_batch_bytes"));
+    assert!(staged * 4 <= plain, "{staged} and {plain} bytes");
 }
 
 /// The quantiles rise, and the histogram holds every measured step.
@@ -142,7 +155,7 @@ fn the_file_is_written_though_nobody_reads_the_table() {
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(1));
     let rows: Vec<Value> = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    assert_eq!(rows.len(), 4);
+    assert_eq!(rows.len(), 5);
 }
 
 #[test]

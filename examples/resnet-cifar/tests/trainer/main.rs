@@ -2,6 +2,8 @@
 #![cfg(test)]
 
 mod compare;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod ending;
 mod folders;
 mod keep;
@@ -9,6 +11,7 @@ mod midway;
 mod order;
 mod refusals;
 mod report;
+mod staged;
 mod support;
 mod sweep;
 mod workloads;

@@ -88,7 +88,7 @@ fn settings_that_mean_nothing() {
         ["--images", "99999999999999"],
         ["--seed", "-1"],
         ["--model", "resnet7"],
-        ["--device", "cuda"],
+        ["--device", "gpu"],
         ["--size", "4"],
         ["--runs", "0"],
         ["--sweep", "threads=1"],
@@ -147,13 +147,22 @@ fn a_json_file_in_a_folder_that_is_not_there() {
 
 #[test]
 fn an_unknown_device_is_told_which_one_works() {
-    let output = trainer(&["train", "--device", "cuda:0"]);
+    let output = trainer(&["train", "--device", "cuda:x"]);
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(
         text.contains("choose flex, Burn's backend for CPUs"),
         "{text}"
     );
+}
+
+#[cfg(not(feature = "cuda"))]
+#[test]
+fn a_build_without_cuda_says_how_to_get_one_with_it() {
+    let output = trainer(&["train", "--device", "cuda:0"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("build it with --features cuda"), "{text}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn names(rows: &[Value]) -> Vec<&str> {
 #[test]
 fn several_runs_become_one_row_with_its_range() {
     let (rows, table) = rows(&["--runs", "3"]);
-    assert_eq!(rows.len(), 4);
+    assert_eq!(rows.len(), 5);
     for row in &rows {
         let rates = row["images_per_second_of_runs"].as_array().unwrap();
         let mut rates: Vec<f64> = rates.iter().map(|rate| rate.as_f64().unwrap()).collect();
