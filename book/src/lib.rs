@@ -26,5 +26,8 @@ pub mod errors {}
 #[doc = include_str!("hard-cases.md")]
 pub mod hard_cases {}
 
+#[doc = include_str!("symptoms.md")]
+pub mod symptoms {}
+
 #[doc = include_str!("trainer.md")]
 pub mod trainer {}
