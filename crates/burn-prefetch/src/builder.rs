@@ -158,6 +158,18 @@ impl<I, O, M: Stages> DataLoaderBuilder<I, O, M> {
     /// How many batches may be on the device before `next()` returns them (default 1), beside the one in
     /// use. With 0 a batch is uploaded when `next()` asks for it.
     ///
+    /// For a plain batcher there is no such thing:
+    ///
+    /// ```compile_fail
+    /// # use burn::data::dataloader::batcher::Batcher;
+    /// # use burn::tensor::Device;
+    /// # struct Collect;
+    /// # impl Batcher<u32, Vec<u32>> for Collect {
+    /// #     fn batch(&self, items: Vec<u32>, _device: &Device) -> Vec<u32> { items }
+    /// # }
+    /// let builder = burn_prefetch::DataLoaderBuilder::new(Collect).device_prefetch(2);
+    /// ```
+    ///
     /// They count in the window as all batches do. Without effect on a device without a stream of its
     /// own, and with 0 workers.
     #[must_use]

@@ -81,6 +81,26 @@ impl RowBatcher<usize, Tensor<2, Int>> for Large {
     }
 }
 
+/// Behind these `CubeCL` flushes by itself; a flush of ours would wait for the copy.
+#[test]
+fn no_copy_of_a_large_batch_waits_for_the_one_before_it() {
+    for workers in [1, 8] {
+        guarded(move || {
+            let stand_in = StandIn::alone();
+            let loader = DataLoaderBuilder::staged(Large)
+                .batch_size(24)
+                .num_workers(workers)
+                .set_device(device(0))
+                .try_build(Numbers(8 * 24))
+                .unwrap();
+            assert_eq!(loader.iter_owned().filter(Result::is_ok).count(), 8);
+            assert_eq!(stand_in.uploads().len(), 8);
+            assert_eq!(waits_between_batches(&stand_in.log(), 1), 0);
+            assert!(loader.staging().unwrap().pinned_slots <= 6, "{loader:?}");
+        });
+    }
+}
+
 /// The copy of a large batch takes longer than the test may: its upload returns nevertheless, and what
 /// is waited for is the copy before it.
 #[test]
