@@ -61,7 +61,7 @@ fn starts(effort: Effort) -> io::Result<()> {
     );
     let large = [1_000_000, MOST_IN_A_VECTOR, 1_000_000_000];
     for len in effort.pick(vec![10_000], large.to_vec()) {
-        let rounds = effort.pick(1, if len > 1_000_000 { 3 } else { 9 });
+        let rounds = effort.pick(1, if len > 1_000_000 { 1 } else { 9 });
         let ours = DataLoaderBuilder::new(Collect::default())
             .batch_size(BATCH)
             .shuffle(SEED);
