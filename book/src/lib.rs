@@ -17,11 +17,17 @@ pub mod samplers {}
 #[doc = include_str!("resume.md")]
 pub mod resume {}
 
+#[doc = include_str!("staging.md")]
+pub mod staging {}
+
 #[doc = include_str!("errors.md")]
 pub mod errors {}
 
 #[doc = include_str!("hard-cases.md")]
 pub mod hard_cases {}
+
+#[doc = include_str!("symptoms.md")]
+pub mod symptoms {}
 
 #[doc = include_str!("trainer.md")]
 pub mod trainer {}

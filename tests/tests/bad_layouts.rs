@@ -42,7 +42,10 @@ const GOOD: Rows = Rows {
 fn expect(rows: Rows, words: &'static [&'static str]) {
     for_each_worker_count(move |workers| {
         let builder = DataLoaderBuilder::staged(rows).batch_size(4);
-        let loader = builder.num_workers(workers).try_build(Numbers(9)).unwrap();
+        let loader = builder
+            .num_workers(workers)
+            .try_build(Numbers(9))
+            .expect("good settings");
         let error = loader.iter_owned().find_map(Result::err).expect("it fails");
         let error = LoadError::of(&error).expect("ours").to_string();
         for word in words {
@@ -55,7 +58,10 @@ fn expect(rows: Rows, words: &'static [&'static str]) {
 fn the_good_one_is_good() {
     for_each_worker_count(|workers| {
         let builder = DataLoaderBuilder::staged(GOOD).batch_size(4);
-        let loader = builder.num_workers(workers).try_build(Numbers(9)).unwrap();
+        let loader = builder
+            .num_workers(workers)
+            .try_build(Numbers(9))
+            .expect("good settings");
         let sizes: Vec<_> = loader.iter_owned().map(Result::unwrap).collect();
         assert_eq!(sizes, [4, 4, 1]);
     });

@@ -203,6 +203,16 @@ fn pin_memory_changes_nothing_on_a_device_that_cannot() {
             assert_eq!(pair.floats.dims(), [1, 2]);
         }
         assert_eq!(next, LEN);
+        let config = loader.effective_config();
+        let ignored = config.ignored.iter().find(|it| it.setting == "pin_memory");
+        assert!(
+            ignored.is_some_and(|it| it.why.contains("as it is")),
+            "{config}"
+        );
+        assert!(
+            config.to_string().contains("staging: in pageable memory"),
+            "{config}"
+        );
         let stats = loader.staging().unwrap();
         assert_eq!((stats.pinned_bytes, stats.pageable_fallbacks), (0, 0));
     });

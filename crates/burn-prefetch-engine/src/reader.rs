@@ -21,8 +21,15 @@ use crate::watch::{Patience, Pools, Watch};
 /// With so many batches at hand, and cheap ones, workers are woken for several places at once.
 const MANY: usize = 16;
 
-/// While batches are at hand the tuner is asked after so many.
+/// While batches are at hand the tuner is asked after so many, and so rarely the clock is read for
+/// batches that are cheap.
 const SELDOM: usize = 16;
+
+/// Since when a batch is waited for.
+enum Begun {
+    At(Moment),
+    Unseen,
+}
 
 /// How a pass runs.
 #[derive(Clone, Copy, Debug)]
@@ -208,8 +215,9 @@ impl<S: Source> Reader<S> {
         let mut begun = None;
         let outcome = self.fetch_since(&mut begun);
         let tally = &self.feed.job().account.tally;
-        match begun.map(Moment::elapsed) {
-            Some(waited) => tally.waited(waited),
+        match begun {
+            Some(Begun::At(begun)) => tally.waited(begun.elapsed()),
+            Some(Begun::Unseen) => tally.not_measured(),
             None if outcome.is_ok() => tally.found(),
             None => {}
         }
@@ -217,7 +225,7 @@ impl<S: Source> Reader<S> {
     }
 
     /// Notes since when it waits, or works, if it has to.
-    fn fetch_since(&mut self, begun: &mut Option<Moment>) -> Result<(), LoadError> {
+    fn fetch_since(&mut self, begun: &mut Option<Begun>) -> Result<(), LoadError> {
         loop {
             let version = self.version();
             if let Some(trouble) = self.trouble() {
@@ -228,7 +236,7 @@ impl<S: Source> Reader<S> {
                 self.wait_no_more();
                 return Ok(());
             }
-            begun.get_or_insert_with(Moment::now);
+            begun.get_or_insert_with(|| self.begins());
             if self.watch.is_over() {
                 return Err(self.give_up());
             }
@@ -242,6 +250,15 @@ impl<S: Source> Reader<S> {
                 self.wait(version);
             }
         }
+    }
+
+    /// Of cheap batches that are made here one in 16 is measured: the clock would show.
+    fn begins(&self) -> Begun {
+        let seldom = self.pool.size() == 0 && self.feed.is_cheap();
+        if seldom && !self.turn.is_multiple_of(SELDOM) {
+            return Begun::Unseen;
+        }
+        Begun::At(Moment::now())
     }
 
     /// Does the work itself where nobody else might: without workers, and on a worker's thread.

@@ -24,6 +24,8 @@ pub struct Tally {
     batches: CachePadded<Gauge>,
     bytes: CachePadded<Gauge>,
     waits: QuietMutex<Waits>,
+    /// Waits that were not measured, since each would show; written by readers alone.
+    unmeasured: CachePadded<AtomicU64>,
     /// First that of the calling threads, then each worker's.
     work: QuietMutex<Vec<Work>>,
     reorder_depth: AtomicUsize,
@@ -45,7 +47,7 @@ impl Tally {
         let callers = workers.next().unwrap_or_default();
         let idle = Duration::ZERO;
         Stats {
-            waits: self.waits.lock().stats(self.ready.load(Relaxed)),
+            waits: self.waits(),
             batches: self.batches.level(),
             bytes: self.bytes.level(),
             workers: workers.map(|work| WorkerStats { work, idle }).collect(),
@@ -60,6 +62,17 @@ impl Tally {
     /// A batch was there.
     pub(crate) fn found(&self) {
         self.ready.fetch_add(1, Relaxed);
+    }
+
+    fn waits(&self) -> WaitStats {
+        let unmeasured = self.unmeasured.load(Relaxed);
+        let ready = self.ready.load(Relaxed);
+        self.waits.lock().stats(ready, unmeasured)
+    }
+
+    /// A batch was made while it was asked for, as those that were measured.
+    pub(crate) fn not_measured(&self) {
+        self.unmeasured.fetch_add(1, Relaxed);
     }
 
     /// A batch was waited for.
@@ -91,7 +104,7 @@ impl Tally {
         let work = self.work.lock();
         let busy = work.iter().map(|work| work.fetch + work.assemble).sum();
         Totals {
-            returned: count + self.ready.load(Relaxed),
+            returned: count + self.ready.load(Relaxed) + self.unmeasured.load(Relaxed),
             waited,
             busy,
             starved: self.starved.load(Relaxed),
@@ -217,24 +230,28 @@ impl Waits {
         self.histogram.as_ref().map_or(0, Histogram::len)
     }
 
-    /// With so many more that were none.
-    fn stats(&self, ready: u64) -> WaitStats {
+    /// With so many more that were none, and so many that were as those measured.
+    fn stats(&self, ready: u64, unmeasured: u64) -> WaitStats {
         let Some(histogram) = &self.histogram else {
             return WaitStats {
-                count: ready,
+                count: ready + unmeasured,
                 ready,
                 ..WaitStats::default()
             };
         };
-        let count = ready + histogram.len();
+        let measured = u128::from(histogram.len());
+        let waited = measured + u128::from(unmeasured);
+        let count = ready + histogram.len() + unmeasured;
         let at = |per_mille: u64| {
             let rank = (u128::from(count) * u128::from(per_mille)).div_ceil(1_000);
-            let rank = u64::try_from(rank).unwrap_or(count).saturating_sub(ready);
+            let rank = rank.saturating_sub(u128::from(ready)) * measured;
+            let rank = u64::try_from(rank.div_ceil(waited)).unwrap_or(u64::MAX);
             if rank == 0 {
                 return Duration::ZERO;
             }
             Duration::from_nanos(value_at(histogram, rank))
         };
+        let all = self.sum.as_nanos() * waited / measured;
         WaitStats {
             count,
             ready,
@@ -242,7 +259,7 @@ impl Waits {
             p95: at(950),
             p99: at(990),
             max: Duration::from_nanos(histogram.max()),
-            sum: self.sum,
+            sum: Duration::from_nanos(u64::try_from(all).unwrap_or(u64::MAX)),
         }
     }
 }
@@ -325,6 +342,24 @@ mod tests {
         about(waits.p95, 500);
         about(waits.p99, 900);
         about(waits.max, 1_000);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_as_what_was() {
+        let tally = Tally::default();
+        tally.not_measured();
+        assert_eq!(tally.stats().waits.count, 1);
+        for wait in [10, 20] {
+            tally.waited(micros(wait));
+        }
+        (0..5).for_each(|_| tally.not_measured());
+        let waits = tally.stats().waits;
+        assert_eq!((waits.count, waits.ready), (8, 0));
+        assert_eq!(waits.sum, micros(120));
+        assert!(
+            waits.p50 < micros(11) && waits.p95 > micros(19),
+            "{waits:?}"
+        );
     }
 
     #[test]

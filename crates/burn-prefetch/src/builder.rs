@@ -90,6 +90,7 @@ impl<I, O> DataLoaderBuilder<I, O, PlainBatcher<I, O>> {
         O: StagedBatch,
     {
         let mut settings = self.settings;
+        settings.staging.staged = true;
         settings.staging.pin_memory = Some(pin);
         settings.measured = true;
         DataLoaderBuilder {
@@ -128,14 +129,16 @@ where
             batcher: Arc::new(batcher),
             form: PhantomData,
         };
+        let mut settings = Settings {
+            measured: true,
+            ..Settings::default()
+        };
+        settings.staging.staged = true;
         Self {
             maker,
             chosen: Chosen::default(),
             state: None,
-            settings: Settings {
-                measured: true,
-                ..Settings::default()
-            },
+            settings,
             items: PhantomData,
         }
     }

@@ -29,6 +29,37 @@ impl fmt::Display for WindowConfig {
     }
 }
 
+/// How batches go through host memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct StagingConfig {
+    /// Whether slots are page-locked; never on a device that cannot.
+    pub pin_memory: bool,
+    /// Batches on the device before `next()` returns them; `None` where whoever assembles a batch
+    /// uploads it.
+    pub device_prefetch: Option<usize>,
+    /// Bytes that may be page-locked; `None` for as many as are needed.
+    pub pinned_budget: Option<u64>,
+}
+
+impl fmt::Display for StagingConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let memory = if self.pin_memory {
+            "page-locked"
+        } else {
+            "pageable"
+        };
+        write!(f, "in {memory} memory")?;
+        if let Some(bytes) = self.pinned_budget {
+            write!(f, " of {bytes} bytes at most")?;
+        }
+        match self.device_prefetch {
+            Some(batches) => write!(f, ", {batches} batches ahead on the device"),
+            None => f.write_str(", uploaded by whoever assembles"),
+        }
+    }
+}
+
 /// A setting that has no effect. That is no error.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -85,6 +116,8 @@ pub struct EffectiveConfig {
     pub batched: bool,
     /// The number of the first epoch of the loader that was built, whatever has been iterated since.
     pub start_epoch: usize,
+    /// How batches go through host memory; `None` with a plain batcher.
+    pub staging: Option<StagingConfig>,
     /// What has no effect.
     pub ignored: Vec<Ignored>,
 }
@@ -124,6 +157,9 @@ impl fmt::Display for EffectiveConfig {
         }
         writeln!(f, "batched: {}", self.batched)?;
         write!(f, "start_epoch: {}", self.start_epoch)?;
+        if let Some(staging) = &self.staging {
+            write!(f, "\nstaging: {staging}")?;
+        }
         for Ignored {
             setting,
             value,

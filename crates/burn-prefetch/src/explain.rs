@@ -215,7 +215,7 @@ fn mebi(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use burn_prefetch_engine::{BudgetStats, Level, SlowItem, WaitStats, Work, WorkerStats};
+    use burn_prefetch_engine::{BudgetStats, SlowItem, WaitStats, Work, WorkerStats};
 
     const fn millis(millis: u64) -> Duration {
         Duration::from_millis(millis)

@@ -51,7 +51,7 @@ pub use burn_prefetch_engine::{
 pub use config_error::ConfigError;
 pub use control::LoaderControl;
 pub use determinism::Nondeterminism;
-pub use effective::{EffectiveConfig, Ignored, WindowConfig};
+pub use effective::{EffectiveConfig, Ignored, StagingConfig, WindowConfig};
 pub use host_batch::{Host, HostBatch, HostSlot};
 pub use host_batcher::{CollateBatcher, Collated, FetchInto, HostBatcher, RowBatcher, Rowwise};
 pub use layout::{HostError, Layout, SlotKey};

@@ -313,7 +313,7 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     /// What is in force, and what was ignored and why.
     #[must_use]
     pub fn effective_config(&self) -> EffectiveConfig {
-        self.settings.effective()
+        self.settings.effective(self.supply.can_pin())
     }
 
     /// A loader over the dataset's indices `start..end`, shuffled within themselves, or over these

@@ -11,7 +11,7 @@ use burn_prefetch_engine::{
 use crate::auto::AutoSettings;
 use crate::burn::Device;
 use crate::config_error::ConfigError;
-use crate::effective::{EffectiveConfig, Ignored, WindowConfig};
+use crate::effective::{EffectiveConfig, Ignored, StagingConfig, WindowConfig};
 use crate::memory::MemoryLimit;
 use crate::stage::StageSettings;
 use crate::state::Cut;
@@ -79,6 +79,8 @@ pub(crate) struct Settings {
 /// What was set for batches that go through host memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Staging {
+    /// Whether they do.
+    pub(crate) staged: bool,
     pub(crate) pin_memory: Option<bool>,
     pub(crate) device_prefetch: Option<usize>,
     pub(crate) pinned_budget: Option<u64>,
@@ -289,7 +291,8 @@ impl Settings {
         Limits { ahead, parts }
     }
 
-    pub(crate) fn effective(&self) -> EffectiveConfig {
+    /// `can_pin`: whether the loader's device has page-locked memory and a stream of its own.
+    pub(crate) fn effective(&self, can_pin: bool) -> EffectiveConfig {
         let num_workers = self.num_workers();
         let pool = self.workers.as_ref().map(|workers| workers.0.config());
         let reader = self.reader();
@@ -323,7 +326,8 @@ impl Settings {
             },
             batched: self.batched,
             start_epoch: self.start_epoch,
-            ignored: self.ignored(),
+            staging: self.staging_config(can_pin),
+            ignored: self.ignored(can_pin),
         }
     }
 
@@ -356,8 +360,47 @@ impl Settings {
             .map(|factor| factor.saturating_mul(self.num_workers()))
     }
 
-    fn ignored(&self) -> Vec<Ignored> {
-        let mut ignored = Vec::new();
+    fn staging_config(&self, can_pin: bool) -> Option<StagingConfig> {
+        let stage = self.stage();
+        self.staging.staged.then(|| StagingConfig {
+            pin_memory: can_pin && stage.pin_memory,
+            device_prefetch: Some(stage.device_prefetch).filter(|_| can_pin && stage.workers),
+            pinned_budget: stage.pinned_budget.filter(|_| can_pin),
+        })
+    }
+
+    /// What was set for a device of another kind.
+    fn ignored_staging(&self, can_pin: bool) -> Vec<Ignored> {
+        let Staging {
+            pin_memory,
+            device_prefetch,
+            pinned_budget,
+            ..
+        } = self.staging;
+        let here = "the device uses the host's memory as it is";
+        let inline = "with 0 workers a batch is uploaded when next() asks for it";
+        let of_no_use = |setting, value: Option<String>, why: &str| {
+            let why = why.to_owned();
+            value.map(|value| Ignored {
+                setting,
+                value,
+                why,
+            })
+        };
+        let pin = pin_memory.filter(|pin| *pin && !can_pin);
+        let budget = pinned_budget.filter(|_| !can_pin);
+        let ahead = device_prefetch.filter(|_| !can_pin || self.num_workers() == 0);
+        let why_ahead = if can_pin { inline } else { here };
+        let all = [
+            of_no_use("pin_memory", pin.map(|pin| pin.to_string()), here),
+            of_no_use("device_prefetch", ahead.map(|it| it.to_string()), why_ahead),
+            of_no_use("pinned_budget", budget.map(|it| it.to_string()), here),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
+    fn ignored(&self, can_pin: bool) -> Vec<Ignored> {
+        let mut ignored = self.ignored_staging(can_pin);
         let mut note = |setting, value: Option<String>, why: String| {
             ignored.extend(value.map(|value| Ignored {
                 setting,
@@ -417,7 +460,7 @@ mod tests {
     }
 
     fn bound(settings: &Settings) -> WindowConfig {
-        settings.effective().window
+        settings.effective(false).window
     }
 
     #[test]
@@ -428,12 +471,15 @@ mod tests {
             ..with_workers(4)
         };
         assert_eq!(bound(&settings), WindowConfig::Batches(3));
-        assert_eq!(settings.effective().ignored[0].setting, "prefetch_factor");
+        assert_eq!(
+            settings.effective(false).ignored[0].setting,
+            "prefetch_factor"
+        );
         settings.prefetch = Some(9);
         assert_eq!(bound(&settings), WindowConfig::Batches(8));
-        assert_eq!(settings.effective().ignored[0].setting, "prefetch");
+        assert_eq!(settings.effective(false).ignored[0].setting, "prefetch");
         settings.prefetch = Some(8);
-        assert!(settings.effective().ignored.is_empty());
+        assert!(settings.effective(false).ignored.is_empty());
         settings.prefetch_factor = Some(usize::MAX);
         assert_eq!(bound(&settings), WindowConfig::Batches(8));
     }
@@ -448,7 +494,7 @@ mod tests {
             },
             ..Settings::default()
         };
-        let effective = settings.effective();
+        let effective = settings.effective(false);
         assert_eq!(effective.window, WindowConfig::Inline);
         let names: Vec<_> = effective
             .ignored
@@ -456,7 +502,7 @@ mod tests {
             .map(|ignored| ignored.setting)
             .collect();
         assert_eq!(names, ["prefetch_factor", "persistent_workers"]);
-        assert!(Settings::default().effective().ignored.is_empty());
+        assert!(Settings::default().effective(false).ignored.is_empty());
     }
 
     #[test]
@@ -525,7 +571,7 @@ mod tests {
             ..Settings::default()
         };
         assert!(shared.check().is_ok());
-        assert_eq!(shared.effective().num_workers, 2);
+        assert_eq!(shared.effective(false).num_workers, 2);
         shared.crew.num_workers = Some(2);
         let setting = "num_workers";
         assert_eq!(

@@ -274,11 +274,12 @@ mod tests {
             }
             rows
         };
-        let threads = pieces
-            .into_iter()
-            .map(|rows| std::thread::spawn(move || write(rows)));
-        let threads: Vec<_> = threads.collect();
-        let pieces = threads.into_iter().map(|thread| thread.join().unwrap());
+        let pieces: Vec<_> = std::thread::scope(|scope| {
+            let start = |rows| scope.spawn(move || write(rows));
+            let threads: Vec<_> = pieces.into_iter().map(start).collect();
+            let ended = threads.into_iter().map(|thread| thread.join().unwrap());
+            ended.collect()
+        });
         let slots = Rows::join(pieces).unwrap();
         let expected: Vec<_> = (0..60).map(|byte| byte / 6).collect();
         assert_eq!(slots[0].bytes()[..60], expected);

@@ -72,6 +72,10 @@ pub(crate) trait Supply<O>: Send + Sync {
     fn staging(&self) -> Option<StagingStats> {
         None
     }
+    /// Whether the device has page-locked memory and a stream of its own.
+    fn can_pin(&self) -> bool {
+        false
+    }
     /// Waits until nobody uploads for readers that have left.
     fn settle(&self) {}
 }

@@ -236,15 +236,35 @@ fn host_device() -> Device {
     Device::default()
 }
 
-/// Whether it is a CUDA device; an error where it is one and is not there.
+/// More CUDA devices than any machine has.
+#[cfg(feature = "cuda")]
+const MOST: usize = 64;
+
+/// Which CUDA device it is, there or not.
+#[cfg(feature = "cuda")]
+fn cuda_index(device: &Device) -> Option<usize> {
+    (0..MOST).find(|index| Device::cuda(*index) == *device)
+}
+
+/// Whether it is a device with page-locked memory and a stream of its own. Asks no driver.
+#[cfg(feature = "cuda")]
+pub(crate) fn is_card(device: &Device) -> bool {
+    cuda_index(device).is_some()
+}
+
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn is_card(_device: &Device) -> bool {
+    false
+}
+
+/// The same; an error where it is one and is not there.
 #[cfg(feature = "cuda")]
 fn check_cuda(device: &Device) -> Result<bool, ConfigError> {
     use crate::burn::DeviceType;
 
-    /// More than any machine has.
-    const MOST: usize = 64;
-    let index = (0..MOST).find(|index| Device::cuda(*index) == *device);
-    let Some(index) = index else { return Ok(false) };
+    let Some(index) = cuda_index(device) else {
+        return Ok(false);
+    };
     match Device::enumerate(DeviceType::Cuda).into_vec().len() {
         0 => Err(ConfigError::NoCuda),
         devices if index >= devices => Err(ConfigError::NoSuchDevice { index, devices }),

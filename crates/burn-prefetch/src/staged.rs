@@ -10,7 +10,7 @@ use crate::burn::Device;
 use crate::config_error::ConfigError;
 use crate::slots::StagingStats;
 use crate::source::{Pass, PassSettings, Supply};
-use crate::stage::{Stage, StageSettings};
+use crate::stage::{Stage, StageSettings, is_card};
 use crate::weigh::Declared;
 
 /// What is done for one batch on its way through host memory.
@@ -103,6 +103,10 @@ impl<W: Work> Supply<W::Output> for Arc<Staged<W>> {
     fn staging(&self) -> Option<StagingStats> {
         let stage = self.stage.get()?;
         Some(stage.as_ref().ok()?.stats())
+    }
+
+    fn can_pin(&self) -> bool {
+        is_card(&self.device)
     }
 
     fn settle(&self) {

@@ -12,9 +12,9 @@ use super::numbered::{Numbered, NumberedBatch, Written, filled};
 use crate::meter;
 
 /// Bytes of a batch, and how many are uploaded in a row.
-const SIZES: [(usize, usize); 3] = [(1 << 20, 128), (8 << 20, 32), (64 << 20, 8)];
+const SIZES: [(usize, usize); 3] = [(1 << 20, 64), (8 << 20, 32), (64 << 20, 8)];
 /// The ways take turns, so that what slows the machine for a while hits all alike.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 /// Batches before the time runs: then every slot is page-locked.
 const WARM_UP: usize = 8;
 /// Batches alive in our loader.
@@ -59,7 +59,7 @@ fn of_size(card: &Card, (bytes, count): (usize, usize)) -> anyhow::Result<Findin
     for _ in 0..ROUNDS {
         for (way, rates) in WAYS.iter().zip(&mut rates) {
             rates.push(match way {
-                Way::Ours => ours(card, &loader, bytes)?,
+                Way::Ours => ours(card, &loader)?,
                 Way::Plain | Way::Cubecl | Way::Bare => way.rate(card, (bytes, count))?,
             });
         }
@@ -105,22 +105,22 @@ impl Way {
     }
 }
 
-/// Bytes a second of a pass of our loader, without its beginning.
-fn ours(
-    card: &Card,
-    loader: &PrefetchDataLoader<NumberedBatch>,
-    bytes: usize,
-) -> anyhow::Result<f64> {
+/// Bytes a second of a pass of our loader, without its beginning. What was on its way when the time
+/// began is not counted.
+fn ours(card: &Card, loader: &PrefetchDataLoader<NumberedBatch>) -> anyhow::Result<f64> {
+    let uploaded = || {
+        let stats = loader.staging().context("the batches were not staged")?;
+        usize::try_from(stats.uploaded_bytes).context("too many bytes")
+    };
     let mut batches = loader.iter_owned();
     for _ in 0..WARM_UP {
         batches.next().context("there is a batch")??;
     }
     card.took(Instant::now())?;
-    let since = Instant::now();
-    let mut rest = 0;
+    let (since, before) = (Instant::now(), uploaded()?);
     for batch in batches {
         drop(batch?);
-        rest += 1;
     }
-    Ok(meter::rate(bytes * rest, card.took(since)?))
+    let took = card.took(since)?;
+    Ok(meter::rate(uploaded()? - before, took))
 }
