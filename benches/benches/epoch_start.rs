@@ -61,7 +61,7 @@ fn starts(effort: Effort) -> io::Result<()> {
     );
     let large = [1_000_000, MOST_IN_A_VECTOR, 1_000_000_000];
     for len in effort.pick(vec![10_000], large.to_vec()) {
-        let rounds = effort.pick(1, if len > 1_000_000 { 3 } else { 9 });
+        let rounds = effort.pick(1, if len > 1_000_000 { 1 } else { 9 });
         let ours = DataLoaderBuilder::new(Collect::default())
             .batch_size(BATCH)
             .shuffle(SEED);
@@ -142,15 +142,12 @@ fn resident() -> usize {
     kibibytes.unwrap_or_default() * 1024
 }
 
-/// What one index costs, position by position, once the epoch is prepared.
-fn indices(effort: Effort) -> io::Result<()> {
-    let len = effort.pick(10_000, 10_000_000);
-    // So few that most runs are through before another thread wants the core.
-    let count = effort.pick(800, 16_000);
+/// The orders of `len` items, by name.
+fn orders(len: usize) -> Vec<(String, Order)> {
     let weights: Vec<f64> = (0..len).map(|k| real(1 + k % 100)).collect();
     let labels: Vec<_> = (0..len).map(|k| k % 10).collect();
     let made = "the samplers' settings make sense";
-    let orders: Vec<(String, Order)> = vec![
+    vec![
         (
             "shuffled, 65,536 items, a table".into(),
             Order::shuffled(65_536, SEED),
@@ -177,7 +174,14 @@ fn indices(effort: Effort) -> io::Result<()> {
                 .expect(made)
                 .into(),
         ),
-    ];
+    ]
+}
+
+/// What one index costs, position by position, once the epoch is prepared.
+fn indices(effort: Effort) -> io::Result<()> {
+    let len = effort.pick(10_000, 10_000_000);
+    // So few that most runs are through before another thread wants the core.
+    let count = effort.pick(800, 16_000);
     let mut report = Report::new(
         format!("One index, of {len} items where nothing else is said"),
         &[
@@ -190,7 +194,7 @@ fn indices(effort: Effort) -> io::Result<()> {
     );
     let mut table: Vec<_> = (0..len).collect();
     table.shuffle(&mut SmallRng::seed_from_u64(SEED));
-    for (name, order) in orders {
+    for (name, order) in orders(len) {
         let epoch = Plan::new(order, NonZeroUsize::MIN, Remainder::Keep).at(3);
         let prepared = timed(|| {
             black_box(epoch.index(0));

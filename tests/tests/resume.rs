@@ -384,6 +384,11 @@ fn a_warm_epoch_gives_way_to_a_restored_one() {
         assert_eq!(pass(&loader), rest);
         assert_ne!(pass(&loader), first);
         assert_eq!(loader.epoch(), 3);
+        // The one that has begun is the same epoch, but from its start.
+        loader.set_epoch(0);
+        assert_eq!(pass(&loader), first);
+        loader.restore(&state).unwrap();
+        assert_eq!(pass(&loader), rest);
     });
 }
 
