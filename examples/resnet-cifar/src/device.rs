@@ -43,6 +43,10 @@ impl Device {
     /// # Errors
     ///
     /// One sentence that says what is missing and what would do.
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(clippy::unnecessary_wraps, reason = "only a card can be missing")
+    )]
     pub(crate) fn check(self) -> anyhow::Result<()> {
         match self {
             Self::Flex => Ok(()),
