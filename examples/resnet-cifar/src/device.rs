@@ -45,7 +45,7 @@ impl Device {
     /// One sentence that says what is missing and what would do.
     #[cfg_attr(
         not(feature = "cuda"),
-        expect(clippy::unnecessary_wraps, reason = "a card may be missing")
+        expect(clippy::unnecessary_wraps, reason = "only a card can be missing")
     )]
     pub(crate) fn check(self) -> anyhow::Result<()> {
         match self {

@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_number_beyond_reason_is_refused_by_name_with_the_range_that_help_gives() {
-        for (command, count) in [("compare", 9), ("train", 11), ("contender", 12)] {
+        for (command, count) in [("compare", 9), ("train", 12), ("contender", 12)] {
             let numbers = numbers(command);
             assert_eq!(numbers.len(), count, "{numbers:?}");
             for (flag, help) in &numbers {

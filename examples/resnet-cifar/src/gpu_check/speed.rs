@@ -12,7 +12,7 @@ use super::numbered::{Numbered, NumberedBatch, Written, filled};
 use crate::meter;
 
 /// Bytes of a batch, and how many are uploaded in a row.
-const SIZES: [(usize, usize); 3] = [(1 << 20, 64), (8 << 20, 32), (64 << 20, 8)];
+const SIZES: [(usize, usize); 3] = [(1 << 20, 64), (8 << 20, 16), (64 << 20, 4)];
 /// The ways take turns, so that what slows the machine for a while hits all alike.
 const ROUNDS: usize = 3;
 /// Batches before the time runs: then every slot is page-locked.
