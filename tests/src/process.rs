@@ -9,10 +9,31 @@ use std::time::Instant;
 use crate::LIMIT;
 
 /// The names of this process's threads.
+///
+/// A list that is read while threads end may lack others: it is read again until it has as many as the
+/// system counts.
 fn names() -> Vec<String> {
+    loop {
+        let listed = listed();
+        if listed.len() == counted() {
+            return listed;
+        }
+        yield_now();
+    }
+}
+
+fn listed() -> Vec<String> {
     let tasks = fs::read_dir("/proc/self/task").expect("Linux lists the threads of a process");
     let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
     names.map(|name| name.trim_end().to_owned()).collect()
+}
+
+fn counted() -> usize {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux tells of a process");
+    let mut lines = status.lines();
+    let count = lines.find_map(|line| line.strip_prefix("Threads:"));
+    let count = count.and_then(|count| count.trim().parse().ok());
+    count.expect("Linux counts the threads of a process")
 }
 
 /// The names of the loader's threads in this process, sorted.

@@ -1,5 +1,6 @@
 //! A device as batches get there: its slots, and the one stream that uploads to it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -208,16 +209,25 @@ impl Drop for Port {
     fn drop(&mut self) {
         self.slots.close();
         let device = &self.device;
-        let here = StreamId::current();
-        for stream in [self.stream, here] {
-            // A flush lets go of what the one before covered.
-            let outcome = stream.executes(|| device.flush().and_then(|()| device.flush()));
-            if let Err(error) = outcome {
-                log::warn!("{device:?} could not finish its uploads: {error}");
-            }
+        let streams = [self.stream, StreamId::current()];
+        // A device that has failed may panic; a drop may not.
+        let ended = catch_unwind(AssertUnwindSafe(|| give_back(device, streams)));
+        if ended.is_err() {
+            log::warn!("{device:?} has failed and gives nothing back");
         }
-        device.memory_cleanup();
     }
+}
+
+/// Waits for the uploads of these streams, and gives back what the device's pools do not need.
+fn give_back(device: &Device, streams: [StreamId; 2]) {
+    for stream in streams {
+        // A flush lets go of what the one before covered.
+        let outcome = stream.executes(|| device.flush().and_then(|()| device.flush()));
+        if let Err(error) = outcome {
+            log::warn!("{device:?} could not finish its uploads: {error}");
+        }
+    }
+    device.memory_cleanup();
 }
 
 /// Page-locks so many bytes by the device's own means: a blocking call into its server.
