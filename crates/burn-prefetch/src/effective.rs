@@ -85,6 +85,12 @@ pub struct EffectiveConfig {
     pub batched: bool,
     /// The number of the first epoch of the loader that was built, whatever has been iterated since.
     pub start_epoch: usize,
+    /// Bytes that batches alive may have together.
+    pub memory_budget: Option<u64>,
+    /// Whether the number of workers changes by itself.
+    pub auto_workers: bool,
+    /// Whether the number of batches alive changes by itself.
+    pub auto_window: bool,
     /// What has no effect.
     pub ignored: Vec<Ignored>,
 }
@@ -124,6 +130,17 @@ impl fmt::Display for EffectiveConfig {
         }
         writeln!(f, "batched: {}", self.batched)?;
         write!(f, "start_epoch: {}", self.start_epoch)?;
+        if let Some(bytes) = self.memory_budget {
+            write!(f, "\nmemory_budget: {bytes} bytes")?;
+        }
+        for (is, setting) in [
+            (self.auto_workers, "num_workers"),
+            (self.auto_window, "window"),
+        ] {
+            if is {
+                write!(f, "\n{setting}: changes by itself")?;
+            }
+        }
         for Ignored {
             setting,
             value,
