@@ -118,6 +118,12 @@ pub struct EffectiveConfig {
     pub start_epoch: usize,
     /// How batches go through host memory; `None` with a plain batcher.
     pub staging: Option<StagingConfig>,
+    /// Bytes that batches alive may have together.
+    pub memory_budget: Option<u64>,
+    /// Whether the number of workers changes by itself.
+    pub auto_workers: bool,
+    /// Whether the number of batches alive changes by itself.
+    pub auto_window: bool,
     /// What has no effect.
     pub ignored: Vec<Ignored>,
 }
@@ -159,6 +165,17 @@ impl fmt::Display for EffectiveConfig {
         write!(f, "start_epoch: {}", self.start_epoch)?;
         if let Some(staging) = &self.staging {
             write!(f, "\nstaging: {staging}")?;
+        }
+        if let Some(bytes) = self.memory_budget {
+            write!(f, "\nmemory_budget: {bytes} bytes")?;
+        }
+        for (is, setting) in [
+            (self.auto_workers, "num_workers"),
+            (self.auto_window, "window"),
+        ] {
+            if is {
+                write!(f, "\n{setting}: changes by itself")?;
+            }
         }
         for Ignored {
             setting,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use burn_prefetch_engine::{Account, Plan, Pool, ReaderConfig, Standing, Stats};
+use burn_prefetch_engine::{Account, MemoryBudget, Plan, Pool, ReaderConfig, Standing, Stats};
 
 use crate::bookmark::{Bookmark, Shelf};
 use crate::burn::{DataLoader, DataLoaderIterator, Device};
@@ -313,7 +313,11 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     /// What is in force, and what was ignored and why.
     #[must_use]
     pub fn effective_config(&self) -> EffectiveConfig {
-        self.settings.effective(self.supply.can_pin())
+        let budget = self.account.budget.as_ref();
+        EffectiveConfig {
+            memory_budget: budget.map(MemoryBudget::limit),
+            ..self.settings.effective(self.supply.can_pin())
+        }
     }
 
     /// A loader over the dataset's indices `start..end`, shuffled within themselves, or over these

@@ -327,7 +327,10 @@ impl Settings {
             batched: self.batched,
             start_epoch: self.start_epoch,
             staging: self.staging_config(can_pin),
-            ignored: self.ignored(can_pin),
+            memory_budget: None,
+            auto_workers: self.auto.workers,
+            auto_window: self.auto.window && self.bound().is_none(),
+            ignored: [self.ignored(can_pin), self.not_automatic()].concat(),
         }
     }
 
@@ -358,6 +361,23 @@ impl Settings {
     fn by_factor(&self) -> Option<usize> {
         self.prefetch_factor
             .map(|factor| factor.saturating_mul(self.num_workers()))
+    }
+
+    /// What of the automatic settings has no effect.
+    fn not_automatic(&self) -> Vec<Ignored> {
+        let window = self.auto.window && self.bound().is_some();
+        let bounded = window.then(|| Ignored {
+            setting: "prefetch",
+            value: "Auto".to_owned(),
+            why: "prefetch_factor says how many batches may be alive".to_owned(),
+        });
+        let share = self.auto.cpu_share.filter(|_| !self.auto.workers);
+        let idle = share.map(|share| Ignored {
+            setting: "cpu_share",
+            value: share.to_string(),
+            why: "the number of workers does not change by itself".to_owned(),
+        });
+        bounded.into_iter().chain(idle).collect()
     }
 
     fn staging_config(&self, can_pin: bool) -> Option<StagingConfig> {
@@ -503,6 +523,24 @@ mod tests {
             .collect();
         assert_eq!(names, ["prefetch_factor", "persistent_workers"]);
         assert!(Settings::default().effective(false).ignored.is_empty());
+    }
+
+    #[test]
+    fn automatic_settings_without_effect_are_named() {
+        let settings = Settings {
+            prefetch_factor: Some(2),
+            auto: AutoSettings {
+                window: true,
+                cpu_share: Some(0.5),
+                ..AutoSettings::default()
+            },
+            ..with_workers(2)
+        };
+        let effective = settings.effective();
+        assert_eq!(effective.window, WindowConfig::Batches(4));
+        assert!(!effective.auto_window);
+        let names = effective.ignored.iter().map(|ignored| ignored.setting);
+        assert_eq!(names.collect::<Vec<_>>(), ["prefetch", "cpu_share"]);
     }
 
     #[test]
