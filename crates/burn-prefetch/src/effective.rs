@@ -163,6 +163,13 @@ impl fmt::Display for EffectiveConfig {
         }
         writeln!(f, "batched: {}", self.batched)?;
         write!(f, "start_epoch: {}", self.start_epoch)?;
+        self.write_extras(f)
+    }
+}
+
+impl EffectiveConfig {
+    /// What only some loaders have.
+    fn write_extras(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(staging) = &self.staging {
             write!(f, "\nstaging: {staging}")?;
         }

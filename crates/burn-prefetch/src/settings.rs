@@ -536,7 +536,7 @@ mod tests {
             },
             ..with_workers(2)
         };
-        let effective = settings.effective();
+        let effective = settings.effective(false);
         assert_eq!(effective.window, WindowConfig::Batches(4));
         assert!(!effective.auto_window);
         let names = effective.ignored.iter().map(|ignored| ignored.setting);
