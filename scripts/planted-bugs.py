@@ -118,8 +118,8 @@ BUGS = [
         "        }\n        self.shared.count(&state);",
     ),
     (
-        "others_are_served_by_who_takes_the_place_of_a_stuck_worker",
-        "a thread that is given up in the moment it comes back goes to sleep",
+        "workers_come_and_go_while_a_pass_runs",
+        "a worker that is not wanted any more goes to sleep",
         "pool.rs",
         "state.tokens == 0 && state.crew.wants(badge) && !self",
         "state.tokens == 0 && !self",
