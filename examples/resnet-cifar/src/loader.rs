@@ -71,7 +71,7 @@ impl Feed<'_> {
         }
         let loader = self.ours(args, Pass::Training)?;
         let out = &mut io::stderr().lock();
-        notes(&loader.effective_config(), out);
+        notes(&loader.effective_config(), self.setup.device, out);
         notes_on_staging(args, self.setup.device, out);
         Ok(Fed::ours(loader))
     }
@@ -165,9 +165,14 @@ fn staging(
     builder
 }
 
+/// The loader's settings that only a card has a use for.
+const STAGING: [&str; 3] = ["pin_memory", "device_prefetch", "pinned_budget"];
+
 /// Says which flags have no effect, one a line.
-fn notes(config: &EffectiveConfig, out: &mut impl Write) {
-    for ignored in &config.ignored {
+fn notes(config: &EffectiveConfig, device: Device, out: &mut impl Write) {
+    // What is of no use without a card is said in the flags' own words.
+    let said = |setting| !device.is_a_card() && STAGING.contains(&setting);
+    for ignored in config.ignored.iter().filter(|it| !said(it.setting)) {
         let flag = ignored.setting.replace('_', "-");
         let (value, why) = (&ignored.value, &ignored.why);
         // With stderr gone there is nobody left to tell, and the training goes on without.
