@@ -157,11 +157,11 @@ impl Batcher<usize, Pair> for PairBatcher {
     fn batch(&self, items: Vec<usize>, device: &Device) -> Pair {
         let floats: Vec<f32> = items
             .iter()
-            .map(|item| f32::from(u16::try_from(*item).unwrap()))
+            .map(|item| f32::from(u16::try_from(*item).expect("small")))
             .collect();
         let labels: Vec<i64> = items
             .iter()
-            .map(|item| i64::try_from(*item).unwrap())
+            .map(|item| i64::try_from(*item).expect("small"))
             .collect();
         let labels_on = self.elsewhere.as_ref().unwrap_or(device);
         let mut floats = Tensor::<1>::from_floats(floats.as_slice(), device).reshape([-1, 1]);
@@ -195,7 +195,7 @@ fn moved(batcher: PairBatcher, workers: usize) -> PrefetchDataLoader<Pair> {
         .num_workers(workers)
         .set_device(device(0))
         .try_build(Count(1000))
-        .unwrap()
+        .expect("good settings")
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn no_copy_of_a_large_batch_waits_for_the_one_before_it() {
                 .set_device(device(0))
                 .try_build(Numbers(8 * 24))
                 .unwrap();
-            assert_eq!(loader.iter_owned().filter(Result::is_ok).count(), 8);
+            assert_eq!(loader.iter_owned().flatten().count(), 8);
             assert_eq!(stand_in.uploads().len(), 8);
             assert_eq!(waits_between_batches(&stand_in.log(), 1), 0);
             assert!(loader.staging().unwrap().pinned_slots <= 6, "{loader:?}");
@@ -148,12 +148,12 @@ fn copies_that_come_late_find_what_was_sent() {
 fn expect_own_tokens(tokens: Tensor<2, Int>) {
     let [samples, width] = tokens.dims();
     let data = tokens.into_data();
-    let tokens = data.as_slice::<i64>().unwrap();
+    let tokens = data.as_slice::<i64>().expect("the slot's own type");
     assert_eq!(tokens.len(), samples * width);
     for row in tokens.chunks(width) {
         let own = row[0].max(0);
         let written = row.iter().take_while(|token| **token == own).count();
-        assert_eq!(written, usize::try_from(own).unwrap());
+        assert_eq!(i64::try_from(written), Ok(own));
         let rest = &row[written..];
         assert!(rest.iter().all(|token| *token == NOTHING), "{row:?}");
     }

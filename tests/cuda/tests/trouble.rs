@@ -59,7 +59,7 @@ impl RowBatcher<usize, Tensor<1, Int>> for Unlucky {
 fn fails_in_batch_three(loader: &PrefetchDataLoader<Tensor<1, Int>>, panics: bool) {
     let mut reader = loader.iter_owned();
     assert_eq!(reader.by_ref().take(3).flatten().count(), 3);
-    let error = reader.next().unwrap().unwrap_err();
+    let error = reader.next().and_then(Result::err).expect("it fails");
     let error = LoadError::of(&error).expect("ours");
     assert_eq!(matches!(error, LoadError::Panic { .. }), panics);
     let place = error.place();
