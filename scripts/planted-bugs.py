@@ -3,7 +3,8 @@
 
 For every row below the engine is copied, one piece of text is replaced, and the scenario is run: it
 must fail, while it passes on an unbroken copy. A row whose text is no longer in the source is an error
-too. Prints a line a row. With arguments only the rows whose scenario or bug contains one of them.
+too. As many rows run at a time as there are processors, each with a build folder of its own. Prints a
+line a row. With arguments only the rows whose scenario or bug contains one of them.
 """
 
 import os
@@ -12,6 +13,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ENGINE = pathlib.Path("crates/burn-prefetch-engine")
@@ -380,16 +383,35 @@ def passes(bug, scenarios, target):
         return run(folder, scenarios, target)
 
 
+def caught_of(bugs, target):
+    """Whether each bug is caught, in the order of the rows."""
+    jobs = os.cpu_count() or 1
+    targets = SimpleQueue()
+    for job in range(jobs):
+        # The first goes on where the unbroken copy was built.
+        targets.put(f"{target}-{job}" if job else target)
+
+    def is_caught(row):
+        scenario, _, *bug = row
+        own = targets.get()
+        try:
+            return not passes(bug, [scenario], own)
+        finally:
+            targets.put(own)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(is_caught, bugs)
+
+
 def main():
     target = os.environ.get("CARGO_TARGET_DIR", str(pathlib.Path.home() / ".cache/burn-prefetch/target"))
     target += "/planted"
     wanted = sys.argv[1:] or [""]
     bugs = [row for row in BUGS if any(word in row[0] or word in row[1] for word in wanted)]
-    missed = 0
     if not passes(None, sorted({scenario for scenario, *_ in bugs}), target):
         sys.exit("a scenario fails without any bug planted")
-    for scenario, what, *bug in bugs:
-        caught = not passes(bug, [scenario], target)
+    missed = 0
+    for (scenario, what, *_), caught in zip(bugs, caught_of(bugs, target)):
         missed += not caught
         print(f"{'caught' if caught else 'MISSED'}  {scenario}: {what}", flush=True)
     print(f"{len(bugs) - missed} passed, {missed} failed")
