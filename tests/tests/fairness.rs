@@ -1,10 +1,11 @@
 //! Whoever waits is served first: a queue of slow work for one reader does not stand before another.
 
-use std::fs;
 use std::sync::Arc;
 use std::thread;
 
-use burn_prefetch_tests::{Hooked, Tally, chunks, eventually, for_each_worker_count, loader, pass};
+use burn_prefetch_tests::{
+    Hooked, Tally, chunks, for_each_worker_count, loader, once_it_waits, pass,
+};
 
 const SLOW_BATCHES: usize = 16;
 const BATCH: usize = 8;
@@ -25,20 +26,6 @@ fn take_a_turn(turns: &Tally<Turns>) {
         turns.waiting -= 1;
         turns.done += 1;
     });
-}
-
-/// The kernel's number of the calling thread.
-fn thread_id() -> String {
-    let link = fs::read_link("/proc/thread-self").expect("Linux numbers its threads");
-    let id = link.file_name().expect("the link ends in the number");
-    id.to_string_lossy().into_owned()
-}
-
-/// Whether that thread sleeps in the kernel, as it does while it waits in `next()`.
-fn sleeps(id: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/self/task/{id}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ")
-        .is_some_and(|(_, state)| state.starts_with('S'))
 }
 
 /// The first reader is not read, and has 16 slow batches queued, of which the workers are inside the
@@ -62,17 +49,10 @@ fn a_waiting_reader_comes_before_the_queue_of_another() {
         let (slow, quick) = (both.slice(0, SLOW), both.slice(SLOW, SLOW + 4 * BATCH));
         let unread = slow.iter();
         turns.wait_until(|turns| turns.waiting >= workers);
-        let asked = Tally::new(None);
         thread::scope(|scope| {
-            let second = scope.spawn(|| {
-                let mut iterator = quick.iter();
-                asked.update(|asked| *asked = Some(thread_id()));
-                let batch = iterator.next().unwrap().unwrap();
+            let second = once_it_waits(scope, || {
+                let batch = quick.iter().next().unwrap().unwrap();
                 assert_eq!(batch, (SLOW..SLOW + BATCH).collect::<Vec<_>>());
-            });
-            let id = asked.wait_until(Option::is_some).expect("it is some");
-            eventually("the reader waits, or has its batch", || {
-                second.is_finished() || sleeps(&id)
             });
             turns.update(|turns| turns.permitted = BATCH + workers);
             second.join().expect("the quick reader is served");

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use crate::burn::{Basic, DType, Device, Element, Int, Tensor, TensorData};
-use crate::layout::{HostError, Layout, SlotKey, SlotLayout};
+use crate::layout::{HostError, Layout, SlotKey, SlotLayout, check_type, find};
 use crate::row::fill;
 use crate::slot::Slot;
 use crate::slots::Slots;
@@ -79,7 +79,7 @@ impl HostBatch {
     /// When the slot is not there or no longer, or holds another type.
     pub fn values<T: Element + Pod>(&self, slot: impl SlotKey) -> Result<&[T], HostError> {
         let filled = &self.slots[self.find(&slot)?];
-        filled.check_type::<T>()?;
+        check_type::<T>(filled.name, filled.dtype)?;
         let taken = HostError::Taken { name: filled.name };
         let memory = filled.slot.as_ref().ok_or(taken)?;
         Ok(bytemuck::cast_slice(&memory.bytes()[..filled.bytes]))
@@ -147,11 +147,7 @@ impl HostBatch {
     }
 
     fn find(&self, key: &impl SlotKey) -> Result<usize, HostError> {
-        let names = || self.slots.iter().map(|slot| slot.name);
-        key.place(&mut names()).ok_or_else(|| HostError::NoSlot {
-            key: key.describe(),
-            names: names().collect(),
-        })
+        find(key, self.slots.iter().map(|slot| slot.name))
     }
 
     /// The bytes of each slot.
@@ -179,17 +175,6 @@ impl Filled {
             shape: of.shape.clone(),
             bytes: of.bytes()?,
             slot: Some(slot),
-        })
-    }
-
-    fn check_type<T: Element>(&self) -> Result<(), HostError> {
-        if T::dtype() == self.dtype {
-            return Ok(());
-        }
-        Err(HostError::Type {
-            name: self.name,
-            expected: format!("{:?}", self.dtype),
-            got: format!("{:?}", T::dtype()),
         })
     }
 

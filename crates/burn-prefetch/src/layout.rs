@@ -207,11 +207,7 @@ impl Layout {
 
     /// Which slot is meant.
     pub(crate) fn find(&self, key: &impl SlotKey) -> Result<usize, HostError> {
-        let names = || self.slots.iter().map(|slot| slot.name);
-        key.place(&mut names()).ok_or_else(|| HostError::NoSlot {
-            key: key.describe(),
-            names: names().collect(),
-        })
+        find(key, self.slots.iter().map(|slot| slot.name))
     }
 
     /// Says what cannot be the layout of `len` samples.
@@ -251,15 +247,32 @@ impl SlotLayout {
 
     /// Says that `T` is not what it holds.
     pub(crate) fn check_type<T: Element>(&self) -> Result<(), HostError> {
-        if T::dtype() == self.dtype {
-            return Ok(());
-        }
-        Err(HostError::Type {
-            name: self.name,
-            expected: format!("{:?}", self.dtype),
-            got: format!("{:?}", T::dtype()),
-        })
+        check_type::<T>(self.name, self.dtype)
     }
+}
+
+/// Says that `T` is not what a slot of this type holds.
+pub(crate) fn check_type<T: Element>(name: &'static str, dtype: DType) -> Result<(), HostError> {
+    if T::dtype() == dtype {
+        return Ok(());
+    }
+    Err(HostError::Type {
+        name,
+        expected: format!("{dtype:?}"),
+        got: format!("{:?}", T::dtype()),
+    })
+}
+
+/// Which of the slots of these names is meant.
+pub(crate) fn find(
+    key: &impl SlotKey,
+    names: impl Iterator<Item = &'static str> + Clone,
+) -> Result<usize, HostError> {
+    let place = key.place(&mut names.clone());
+    place.ok_or_else(|| HostError::NoSlot {
+        key: key.describe(),
+        names: names.collect(),
+    })
 }
 
 #[cfg(test)]
