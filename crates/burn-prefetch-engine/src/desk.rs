@@ -164,7 +164,7 @@ impl<S: Source> Desk<S> {
             begins: Standing::default(),
         };
         let uploads = self.dock.as_ref().map(Dock::ahead);
-        let learned = (self.costs.clone(), self.tickets.clone());
+        let learned = (self.costs.following(), self.tickets.clone());
         Self {
             before: Some(before),
             ..Self::with(learned, plan, (config, uploads))
@@ -332,6 +332,9 @@ impl<S: Source> Desk<S> {
         self.tickets.tally().waiting_in_line(self.ring.waiting());
         let wake = self.parked && self.ring.is_ready();
         self.parked &= !wake;
+        if wake {
+            self.costs.doubt();
+        }
         (None, wake)
     }
 
