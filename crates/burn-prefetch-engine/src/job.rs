@@ -27,6 +27,8 @@ pub struct Uploader {
     /// How many batches may be uploaded and not yet returned; with 0 a batch is uploaded when
     /// `next()` asks for it.
     pub ahead: usize,
+    /// How many bytes these may have together, but for the oldest batch, which may have any number.
+    pub ahead_bytes: Option<u64>,
 }
 
 /// Whose data, in which order, under which seed.

@@ -13,6 +13,7 @@ use crate::plan::EpochPlan;
 use crate::sync::Moment;
 use crate::tally::Tally;
 use crate::ticket::{Cost, Ticket};
+use crate::upcoming::Upcoming;
 
 /// The user's side of a loader, in the two steps that workers run.
 ///
@@ -56,11 +57,11 @@ pub trait Source: Send + Sync + 'static {
     /// What the user's code returned. A panic is caught by the engine.
     fn upload(&self, batch: Self::Batch) -> Result<Self::Output, BoxError>;
 
-    /// What a batch of `len` items will take, as far as that is known before it is made.
+    /// What a batch will take, as far as that is known before it is made.
     ///
     /// Runs under the reader's lock: no user code, nothing that blocks.
-    fn cost(&self, len: usize) -> Cost {
-        let _ = len;
+    fn cost(&self, batch: &Upcoming<'_>) -> Cost {
+        let _ = batch;
         Cost::Known(0)
     }
 

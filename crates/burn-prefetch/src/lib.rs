@@ -14,6 +14,7 @@ mod control;
 mod determinism;
 mod effective;
 mod explain;
+mod frozen;
 mod host_batch;
 mod host_batcher;
 mod layout;
@@ -45,13 +46,15 @@ pub use burn_prefetch_engine::{
     BatchLimit, BatchLists, BatchSampler, BatchSizes, BoxError, Buckets, BudgetStats,
     ClassBalanced, ContextRng, CrewReport, Decision, Doing, FetchContext, IntoOrder, IntoPlan,
     ItemRng, Knob, Level, LoadError, MemoryBudget, Mixture, OrderError, Place, Remainder, Sampler,
-    SharedError, SlowItem, Stage, Stats, Subset, WaitStats, Weighted, WeightedWithoutReplacement,
-    Why, Windowed, Work, WorkerReport, WorkerStats, context, real_mask, rng, rng_at,
+    SharedError, SlowItem, Stage, Stats, Subset, UploadStats, WaitStats, Weighted,
+    WeightedWithoutReplacement, Why, Windowed, Work, WorkerReport, WorkerStats, context, real_mask,
+    rng, rng_at,
 };
 pub use config_error::ConfigError;
 pub use control::LoaderControl;
 pub use determinism::Nondeterminism;
 pub use effective::{EffectiveConfig, Ignored, StagingConfig, WindowConfig};
+pub use frozen::FrozenSettings;
 pub use host_batch::{Host, HostBatch, HostSlot};
 pub use host_batcher::{CollateBatcher, Collated, FetchInto, HostBatcher, RowBatcher, Rowwise};
 pub use layout::{HostError, Layout, SlotKey};

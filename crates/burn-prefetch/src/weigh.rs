@@ -3,24 +3,68 @@
 use std::fmt;
 use std::sync::Arc;
 
-use burn_prefetch_engine::Cost;
+use burn_prefetch_engine::{Cost, Upcoming};
 
 use crate::burn::{Basic, Tensor};
 
-/// What the user says of every batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What is said of batches before they are made.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Declared {
     pub(crate) max_batch: Option<u64>,
     pub(crate) item: Option<u64>,
+    pub(crate) samples: Option<SampleBytes>,
+    /// What a sample takes in its batch, where all take as much.
+    pub(crate) row: Option<u64>,
+}
+
+/// What each sample takes in its batch, by its index.
+#[derive(Clone)]
+pub(crate) struct SampleBytes {
+    each: Arc<[u32]>,
+    largest: u32,
+}
+
+impl fmt::Debug for SampleBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "of {} samples, {} at most", self.len(), self.largest)
+    }
+}
+
+impl SampleBytes {
+    pub(crate) fn new(each: Arc<[u32]>) -> Self {
+        let largest = each.iter().copied().max().unwrap_or(0);
+        Self { each, largest }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.each.len()
+    }
+
+    /// What a batch takes; at most, where its indices are not known yet.
+    fn of(&self, batch: &Upcoming<'_>) -> u64 {
+        let largest = || u64::from(self.largest).saturating_mul(batch.len() as u64);
+        let each = |index: usize| self.each.get(index).copied().unwrap_or(self.largest);
+        batch.indices().map_or_else(largest, |indices| {
+            indices.map(|index| u64::from(each(index))).sum()
+        })
+    }
 }
 
 impl Declared {
-    /// What a batch of so many items will take, that is measured once it is made or is not. Its items
-    /// are alive until then.
-    pub(crate) fn cost(self, len: usize, is_measured: bool) -> Cost {
-        let items = self.item.unwrap_or(0).saturating_mul(len as u64);
-        match self.max_batch {
-            Some(batch) => Cost::Known(items.saturating_add(batch)),
+    /// Whether the user said anything.
+    pub(crate) fn is_given(&self) -> bool {
+        self.max_batch.is_some() || self.item.is_some() || self.samples.is_some()
+    }
+
+    /// What a batch will take, that is measured once it is made or is not. Its items are alive until
+    /// then.
+    pub(crate) fn cost(&self, batch: &Upcoming<'_>, is_measured: bool) -> Cost {
+        let of_all = |each: u64| each.saturating_mul(batch.len() as u64);
+        let items = of_all(self.item.unwrap_or(0));
+        let samples = || self.samples.as_ref().map(|samples| samples.of(batch));
+        let known = self.max_batch.or_else(samples);
+        match known.or_else(|| self.row.map(of_all)) {
+            Some(bytes) => Cost::Known(items.saturating_add(bytes)),
             None if is_measured => Cost::Learned { items },
             None => Cost::Known(items),
         }
@@ -50,7 +94,7 @@ impl<O> Weigh<O> {
     }
 
     /// The bytes of a batch; where nobody measures, what was declared.
-    pub(crate) fn size(&self, batch: &O, declared: Declared) -> Option<u64> {
+    pub(crate) fn size(&self, batch: &O, declared: &Declared) -> Option<u64> {
         match &self.0 {
             Some(measure) => Some(measure(batch) as u64),
             None => declared.max_batch,
@@ -119,21 +163,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_beforehand_is_not_learned() {
-        let none = Declared::default();
-        assert_eq!(none.cost(4, false), Cost::Known(0));
-        assert_eq!(none.cost(4, true), Cost::Learned { items: 0 });
-        let items = Declared {
-            item: Some(10),
-            ..none
-        };
-        assert_eq!(items.cost(4, true), Cost::Learned { items: 40 });
+    fn what_nobody_measures_is_what_was_declared() {
         let both = Declared {
             max_batch: Some(7),
-            ..items
+            item: Some(10),
+            ..Declared::default()
         };
-        assert_eq!(both.cost(4, true), Cost::Known(47));
-        assert_eq!(Weigh::<u8>(None).size(&0, both), Some(7));
-        assert_eq!(Weigh::new(|_: &u8| 3).size(&0, both), Some(3));
+        assert!(both.is_given() && !Declared::default().is_given());
+        assert_eq!(Weigh::<u8>(None).size(&0, &both), Some(7));
+        assert_eq!(Weigh::new(|_: &u8| 3).size(&0, &both), Some(3));
     }
 }
