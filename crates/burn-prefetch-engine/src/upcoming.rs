@@ -45,7 +45,6 @@ mod tests {
     use std::num::NonZeroUsize;
 
     use super::*;
-    use crate::choice::IntoOrder as _;
     use crate::evenly::Remainder;
     use crate::order::Order;
     use crate::plan::Plan;
@@ -82,7 +81,7 @@ mod tests {
         assert_eq!(indices(&sequence, 1), Some(vec![3, 0, 1]));
         assert_eq!(indices(&plan(Order::sampled(Own, 4)), 0), None);
         let weights = Weighted::new(&[0.0, 1.0, 0.0], 3, 7).unwrap();
-        let drawn = plan(weights.into_order(3).unwrap());
+        let drawn = plan(Order::from(weights));
         assert_eq!(indices(&drawn, 0), None, "it has not been made ready");
         drawn.prepare();
         assert_eq!(indices(&drawn, 0), Some(vec![1; 3]));
