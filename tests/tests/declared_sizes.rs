@@ -27,19 +27,21 @@ fn bytes(batch: &[usize]) -> u64 {
     batch.iter().map(|index| u64::from(size(*index))).sum()
 }
 
+/// The bytes of the first batches that fit.
+fn fitting(limit: u64) -> u64 {
+    let sums = chunks(LEN, 4).into_iter().scan(0, |sum, batch| {
+        *sum += bytes(&batch);
+        Some(*sum)
+    });
+    sums.take_while(|sum| *sum <= limit).last().unwrap_or(0)
+}
+
 /// As many batches as fit from the first on, while nothing is read.
 #[test]
 fn a_batch_takes_the_sum_of_its_samples() {
     for_each_worker_count(|workers| {
         for limit in [250, 400, 1_000] {
-            let mut fitting = 0;
-            for batch in chunks(LEN, 4) {
-                let more = fitting + bytes(&batch);
-                if more > limit {
-                    break;
-                }
-                fitting = more;
-            }
+            let fitting = fitting(limit);
             let builder = loader(workers).batch_size(4).prefetch(64);
             let builder = builder.sample_bytes(sizes()).memory_budget(limit);
             let loader = builder.try_build(Numbers(LEN)).expect("they are good");
@@ -77,7 +79,7 @@ impl Sampler for Own {
 #[test]
 fn sizes_follow_the_indices_in_any_order() {
     for_each_worker_count(|workers| {
-        let lists: Vec<Vec<usize>> = (0..100).map(|at| (at..at + at % 4 + 1).collect()).collect();
+        let lists: Vec<Vec<usize>> = (0..100).map(|at| (at..=at + at % 4).collect()).collect();
         let lists = BatchLists::new(lists, LEN).expect("they are good");
         let weights: Vec<f64> = (0..LEN).map(|index| f64::from(size(index))).collect();
         let weights = Weighted::new(&weights, LEN, 5).expect("they are good");

@@ -41,7 +41,7 @@ mod workers;
 
 pub use auto::{Amount, Auto};
 pub use builder::DataLoaderBuilder;
-pub use burn_prefetch_derive::StagedBatch;
+pub use burn_prefetch_derive::{ByteCount, StagedBatch};
 pub use burn_prefetch_engine::{
     BatchLimit, BatchLists, BatchSampler, BatchSizes, BoxError, Buckets, BudgetStats,
     ClassBalanced, ContextRng, CrewReport, Decision, Doing, FetchContext, IntoOrder, IntoPlan,

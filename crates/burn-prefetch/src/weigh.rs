@@ -104,23 +104,38 @@ impl<O> Weigh<O> {
 
 /// What knows how many bytes its values take: a tensor, or what is made of tensors.
 ///
-/// For [`batch_bytes`](crate::DataLoaderBuilder::batch_bytes), where a batch is a tuple, a list or a
-/// struct of tensors:
+/// Derived for a struct of such, `#[bytes(skip)]` leaves a field out:
 ///
 /// ```
 /// use burn::tensor::{Int, Tensor};
 /// use burn_prefetch::ByteCount;
+/// # use burn::data::dataloader::batcher::Batcher;
+/// # use burn::tensor::Device;
+/// # use burn_prefetch::DataLoaderBuilder;
 ///
+/// #[derive(ByteCount)]
 /// struct Batch {
 ///     images: Tensor<4>,
 ///     labels: Tensor<1, Int>,
+///     #[bytes(skip)]
+///     paths: Vec<std::path::PathBuf>,
 /// }
 ///
-/// let size = |batch: &Batch| batch.images.byte_count() + batch.labels.byte_count();
-/// # let device = Default::default();
-/// # let images = Tensor::zeros([2, 3, 4, 4], &device);
-/// # let labels = Tensor::zeros([2], &device);
-/// # assert_eq!(size(&Batch { images, labels: labels.clone() }), 96 * 4 + labels.byte_count());
+/// # struct Stack;
+/// # impl Batcher<u32, Batch> for Stack {
+/// #     fn batch(&self, items: Vec<u32>, device: &Device) -> Batch {
+/// #         let images = Tensor::zeros([items.len(), 3, 4, 4], device);
+/// #         Batch { images, labels: Tensor::zeros([items.len()], device), paths: Vec::new() }
+/// #     }
+/// # }
+/// let loader = DataLoaderBuilder::new(Stack).batch_bytes(Batch::byte_count);
+/// # let loader = loader.batch_size(2).try_build(burn::data::dataset::InMemDataset::new(vec![0, 1]));
+/// # let loader = loader.expect("the settings are good");
+/// # use burn::data::dataloader::DataLoader;
+/// # let batch = loader.iter().next().expect("there is one").expect("it loads");
+/// # let labels = batch.labels.dtype().size();
+/// # assert_eq!(loader.stats().largest_batch, Some(2 * (48 * 4 + labels as u64)));
+/// # assert!(batch.paths.is_empty());
 /// ```
 pub trait ByteCount {
     /// How many bytes.
@@ -146,17 +161,54 @@ impl<T: ByteCount> ByteCount for Option<T> {
     }
 }
 
-impl<A: ByteCount, B: ByteCount> ByteCount for (A, B) {
+impl<T: ByteCount> ByteCount for Box<T> {
     fn byte_count(&self) -> usize {
-        self.0.byte_count() + self.1.byte_count()
+        (**self).byte_count()
     }
 }
 
-impl<A: ByteCount, B: ByteCount, C: ByteCount> ByteCount for (A, B, C) {
+impl<T: ByteCount, const N: usize> ByteCount for [T; N] {
     fn byte_count(&self) -> usize {
-        self.0.byte_count() + self.1.byte_count() + self.2.byte_count()
+        self.iter().map(T::byte_count).sum()
     }
 }
+
+impl ByteCount for String {
+    fn byte_count(&self) -> usize {
+        self.len()
+    }
+}
+
+/// What has the same size whatever it is.
+macro_rules! of_one_size {
+    ($($kind:ty),*) => {
+        $(impl ByteCount for $kind {
+            fn byte_count(&self) -> usize {
+                size_of::<$kind>()
+            }
+        })*
+    };
+}
+
+of_one_size!((), bool, char);
+of_one_size!(
+    u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64
+);
+
+macro_rules! tuples {
+    ($($name:ident $place:tt),*) => {
+        impl<$($name: ByteCount),*> ByteCount for ($($name,)*) {
+            fn byte_count(&self) -> usize {
+                0 $(+ self.$place.byte_count())*
+            }
+        }
+    };
+}
+
+tuples!(A 0);
+tuples!(A 0, B 1);
+tuples!(A 0, B 1, C 2);
+tuples!(A 0, B 1, C 2, D 3);
 
 #[cfg(test)]
 mod tests {

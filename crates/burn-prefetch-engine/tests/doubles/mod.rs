@@ -205,6 +205,13 @@ impl Loader {
         self
     }
 
+    /// And so many bytes at most, if these are several batches.
+    pub fn ahead_bytes(mut self, bytes: u64) -> Self {
+        let uploader = self.uploader.as_mut();
+        uploader.expect("there is one").ahead_bytes = Some(bytes);
+        self
+    }
+
     /// Under the model checker no time or a millisecond passes between any two moments.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.config.patience.timeout = Some(timeout);
