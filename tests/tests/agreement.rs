@@ -55,8 +55,7 @@ fn bytes(first: usize) -> usize {
 
 impl Batcher<usize, Batch> for Ragged {
     fn batch(&self, items: Vec<usize>, _device: &Device) -> Batch {
-        let mut memory = Vec::with_capacity(bytes(items[0]));
-        memory.resize(memory.capacity(), 0);
+        let memory = vec![0; bytes(items[0])];
         Batch {
             memory,
             _token: self.0.token(),

@@ -13,6 +13,7 @@ use crate::plan::EpochPlan;
 use crate::pool::{Hand, Pool};
 use crate::seed::Domain;
 use crate::source::{Assembled, Made, Outcome, Part, Source, StopWatch};
+use crate::spans;
 use crate::ticket::{Account, Ticket};
 use crate::unwind::{dispose, guard};
 
@@ -89,8 +90,9 @@ impl<S: Source> Job<S> {
         let mut part = Part::new(&self.plan, &batch, within, (hand.activity, watch));
         let together = (Domain::FetchMany, batch.start + within.start);
         let scope = Scope::enter(self.context(number, worker), self.seed, together);
+        let span = spans::fetch(self.plan.epoch(), number, within.len());
         let outcome = guard(|| self.source.fetch(piece, &mut part));
-        drop(scope);
+        drop((span, scope));
         part.ended();
         let failed = part.take_failed();
         if failed.is_none() && matches!(outcome, Ok(Ok(()))) {
@@ -167,12 +169,13 @@ impl<S: Source> Job<S> {
         }
         let alone = (Domain::Assemble, number);
         let scope = Scope::enter(self.context(number, worker), self.seed, alone);
+        let span = spans::assemble(self.plan.epoch(), number);
         let outcome = guard(|| {
             let batch = self.source.assemble(pieces)?;
             let size = self.source.size(&batch);
             Ok((batch, size))
         });
-        drop(scope);
+        drop((span, scope));
         match outcome {
             Ok(Ok(batch)) => Ok(batch),
             Ok(Err(source)) => {
@@ -209,8 +212,9 @@ impl<S: Source> Job<S> {
         }
         let alone = (Domain::Upload, number);
         let scope = Scope::enter(self.context(number, worker), self.seed, alone);
+        let span = spans::upload(self.plan.epoch(), number);
         let outcome = guard(|| self.source.upload(batch));
-        drop(scope);
+        drop((span, scope));
         let at = |stage| self.place(stage, number, worker);
         match outcome {
             Ok(Ok(output)) => Ok(output),

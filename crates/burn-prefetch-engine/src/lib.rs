@@ -57,6 +57,7 @@ mod shares;
 mod shuffles;
 mod sizes;
 mod source;
+mod spans;
 mod standing;
 mod stats;
 mod subset;
