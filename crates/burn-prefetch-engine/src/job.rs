@@ -80,7 +80,7 @@ impl<S: Source> Job<S> {
         if batch.is_empty() {
             let at = self.place(Stage::Order, number, worker);
             let source = OrderError::EmptyBatch { batch: number };
-            let error = LoadError::Order { at, source };
+            let error = Box::new(LoadError::Order { at, source });
             return Some(Failure { offset: 0, error });
         }
         if let Some(activity) = hand.activity {
@@ -115,6 +115,7 @@ impl<S: Source> Job<S> {
             (None, Ok(Err(error))) => error.at(at),
             (None, Err(message)) => LoadError::Panic { at, message },
         };
+        let error = Box::new(error);
         Some(Failure { offset, error })
     }
 
@@ -153,7 +154,7 @@ impl<S: Source> Job<S> {
         &self,
         finished: Finished<S::Piece>,
         hand: &Hand<'_>,
-    ) -> Result<(S::Batch, Option<u64>), LoadError> {
+    ) -> Result<(S::Batch, Option<u64>), Box<LoadError>> {
         let Finished {
             number,
             pieces,
@@ -180,11 +181,11 @@ impl<S: Source> Job<S> {
             Ok(Ok(batch)) => Ok(batch),
             Ok(Err(source)) => {
                 let at = self.place(Stage::Assemble, number, worker);
-                Err(LoadError::Assemble { at, source })
+                Err(Box::new(LoadError::Assemble { at, source }))
             }
             Err(message) => {
                 let at = self.place(Stage::Assemble, number, worker);
-                Err(LoadError::Panic { at, message })
+                Err(Box::new(LoadError::Panic { at, message }))
             }
         }
     }
@@ -204,7 +205,7 @@ impl<S: Source> Job<S> {
         number: usize,
         batch: S::Batch,
         hand: &Hand<'_>,
-    ) -> Result<S::Output, LoadError> {
+    ) -> Result<S::Output, Box<LoadError>> {
         // The uploader has no number: there is one.
         let worker = hand.worker.filter(|_| self.uploader.is_none());
         if let Some(activity) = hand.activity {
@@ -218,14 +219,14 @@ impl<S: Source> Job<S> {
         let at = |stage| self.place(stage, number, worker);
         match outcome {
             Ok(Ok(output)) => Ok(output),
-            Ok(Err(source)) => Err(LoadError::Upload {
+            Ok(Err(source)) => Err(Box::new(LoadError::Upload {
                 at: at(Stage::Upload),
                 source,
-            }),
-            Err(message) => Err(LoadError::Panic {
+            })),
+            Err(message) => Err(Box::new(LoadError::Panic {
                 at: at(Stage::Upload),
                 message,
-            }),
+            })),
         }
     }
 

@@ -451,7 +451,7 @@ impl<S: Source> Iterator for Reader<S> {
         drop(ticket);
         let batch = match outcome {
             Ok(batch) => batch,
-            Err(error) => return Some(Err(self.fail(error))),
+            Err(error) => return Some(Err(self.fail(*error))),
         };
         self.turn += 1;
         self.standing.mark(number);

@@ -82,7 +82,8 @@ pub(crate) type Outcome<S> = Made<<S as Source>::Output>;
 /// What has been made of a batch so far, and what it holds of the budget, which is given back after
 /// it is gone.
 pub(crate) struct Made<T> {
-    pub(crate) outcome: Result<T, LoadError>,
+    /// An error is large and rare: in a box it does not make every batch heavy to move.
+    pub(crate) outcome: Result<T, Box<LoadError>>,
     pub(crate) ticket: Ticket,
 }
 
@@ -96,7 +97,7 @@ impl<T> Made<T> {
     }
 
     /// The next step, under the same ticket. An error holds no bytes.
-    pub(crate) fn and_then<U>(self, step: impl FnOnce(T) -> Result<U, LoadError>) -> Made<U> {
+    pub(crate) fn and_then<U>(self, step: impl FnOnce(T) -> Result<U, Box<LoadError>>) -> Made<U> {
         let Self {
             outcome,
             mut ticket,
