@@ -165,6 +165,7 @@ pub struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
+    #[inline]
     pub(crate) fn new(
         plan: &'a EpochPlan,
         batch: &Range<usize>,
