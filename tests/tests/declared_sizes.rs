@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use burn::data::dataloader::DataLoader;
+use burn::data::dataloader::{DataLoader, batcher::Batcher};
 use burn::tensor::{Device, Int, Tensor};
 use burn_prefetch::{
-    BatchLists, BoxError, ConfigError, DataLoaderBuilder, HostBatch, Layout, Row, RowBatcher,
-    Sampler, Weighted,
+    BatchLists, BoxError, ConfigError, DataLoaderBuilder, HostBatch, Layout, MemoryBudget, Row,
+    RowBatcher, Sampler, StagedBatch, Weighted,
 };
 use burn_prefetch_tests::{
     Gate, Hooked, Lead, Numbers, chunks, eventually, for_each_worker_count, guarded, loader, pass,
@@ -176,6 +176,72 @@ fn a_layout_that_panics_is_an_error_of_the_first_batch() {
         let mut batches = loader.expect("the settings are good").iter_owned();
         let error = batches.next().expect("an error").unwrap_err().to_string();
         assert!(error.contains("no layout of 4"), "{error}");
+    });
+}
+
+/// A plain batcher whose batches are moved: they weigh what their tensors do, on the host too.
+#[test]
+fn batches_that_are_moved_are_weighed() {
+    #[derive(StagedBatch)]
+    struct Batch {
+        values: Tensor<2>,
+    }
+
+    struct Stack;
+
+    impl Batcher<usize, Batch> for Stack {
+        fn batch(&self, items: Vec<usize>, device: &Device) -> Batch {
+            let values = Tensor::zeros([items.len(), 100], device);
+            Batch { values }
+        }
+    }
+
+    for_each_worker_count(|workers| {
+        let builder = || {
+            let builder = DataLoaderBuilder::new(Stack).batch_size(4);
+            builder.num_workers(workers).prefetch(8)
+        };
+        let own = |batch: &Batch| 10 * batch.values.dims()[0];
+        for (builder, bytes) in [
+            (builder().pin_memory(true), 1_600),
+            (builder().pin_memory(false), 1_600),
+            (builder().batch_bytes(own).pin_memory(true), 40),
+            (builder().max_batch_bytes(1_600).pin_memory(true), 1_600),
+        ] {
+            let loader = builder.memory_budget(2 * bytes).try_build(Numbers(LEN));
+            let loader = loader.expect("the settings are good");
+            assert_eq!(loader.iter().count(), 100);
+            let stats = loader.stats();
+            assert_eq!(stats.largest_batch, Some(bytes));
+            assert!(
+                stats.batches.most <= 2 && stats.bytes.most <= 2 * bytes,
+                "{stats:?}"
+            );
+        }
+    });
+}
+
+/// Sizes that nothing has end no sum and no pass.
+#[test]
+fn sizes_without_sense_end_nothing() {
+    for_each_worker_count(|workers| {
+        let builder = || loader(workers).batch_size(4).prefetch(4);
+        for builder in [
+            builder().max_batch_bytes(u64::MAX),
+            builder().max_batch_bytes(1 << 62),
+            builder().batch_bytes(|_| usize::MAX),
+            builder().max_batch_bytes(1).item_bytes(u64::MAX),
+            builder().sample_bytes(vec![u32::MAX; LEN]),
+        ] {
+            let budget = MemoryBudget::new(u64::MAX);
+            let loader = builder.memory_budget(&budget).try_build(Numbers(LEN));
+            let loader = loader.expect("the settings are good");
+            let unread = loader.iter();
+            assert_eq!(pass(&loader), chunks(LEN, 4));
+            drop(unread);
+            eventually("every byte comes back", || budget.stats().used.now == 0);
+            assert_eq!(loader.stats().bytes.now, 0);
+        }
     });
 }
 

@@ -387,7 +387,7 @@ impl<S: Source> Reader<S> {
     fn tune(&self) {
         let account = &self.feed.job().account;
         if let Some(tuning) = &account.tuning
-            && (self.at_hand.is_empty() || self.turn.is_multiple_of(SELDOM))
+            && (tuning.replays() || self.at_hand.is_empty() || self.turn.is_multiple_of(SELDOM))
         {
             tuning.look(|| account.totals(), (&account.dial, &self.pool));
         }

@@ -214,6 +214,20 @@ impl<'a> Part<'a> {
         Ok(indices)
     }
 
+    /// Of the items that were [taken together](Self::take_all) the one at this place is worked on from
+    /// now on, in its own context.
+    pub fn work_on(&mut self, place: usize) {
+        let Some(&index) = self.asked.get(place) else {
+            return;
+        };
+        let start = self.rest.end - self.asked.len();
+        (self.current, self.index) = (Some(start + place), Some(index));
+        Scope::set_index(index);
+        if let Some(activity) = self.activity {
+            activity.item(index);
+        }
+    }
+
     /// The next index.
     #[inline]
     fn choose(&mut self) -> Result<Option<usize>, FetchError> {
@@ -224,6 +238,9 @@ impl<'a> Part<'a> {
         if let Some(index) = self.draw(position) {
             self.index = Some(index);
             return Ok(Some(index));
+        }
+        if self.plan.asks_the_user() {
+            Scope::no_index();
         }
         match self.plan.checked_index(position) {
             Ok(index) => {

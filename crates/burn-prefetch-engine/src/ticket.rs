@@ -11,6 +11,9 @@ use crate::stats::Stats;
 use crate::tally::{Tally, Totals};
 use crate::tuning::Tuning;
 
+/// No batch counts as more bytes, so that no sum of theirs can overflow: 256 TiB.
+const MOST: u64 = 1 << 48;
+
 /// What a batch will take in bytes, as far as that is known before it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
@@ -151,10 +154,10 @@ impl Tickets {
 
     fn expected(&self, cost: Cost) -> Option<u64> {
         match cost {
-            Cost::Known(bytes) => Some(bytes),
+            Cost::Known(bytes) => Some(bytes.min(MOST)),
             Cost::Learned { items } => {
                 let batch = self.0.account.sizes.largest()?;
-                Some(items.saturating_add(batch))
+                Some(items.saturating_add(batch).min(MOST))
             }
         }
     }
@@ -196,6 +199,7 @@ impl Ticket {
 
     /// The batch is made, and was measured: later ones may be as large.
     pub(crate) fn learned(&mut self, bytes: u64) {
+        let bytes = bytes.min(MOST);
         self.office.0.account.sizes.learn(bytes);
         self.weighed(bytes);
     }

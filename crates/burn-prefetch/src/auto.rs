@@ -2,9 +2,10 @@
 
 use std::thread::available_parallelism;
 
-use burn_prefetch_engine::{Decision, Tuner, TunerConfig, Tuning};
+use burn_prefetch_engine::{Decision, Knob, Tuner, TunerConfig, Tuning};
 
 use crate::config_error::ConfigError;
+use crate::workers::MOST_WORKERS;
 
 /// A number that the loader finds by itself, where [`num_workers`](crate::DataLoaderBuilder::num_workers)
 /// or [`prefetch`](crate::DataLoaderBuilder::prefetch) take one.
@@ -42,6 +43,15 @@ const FIRST_WORKERS: usize = 2;
 /// The share of the cores that workers may be busy with, if nobody says another.
 const CPU_SHARE: f64 = 0.4;
 
+/// The most that a decision may ever have come to.
+fn most(knob: Knob) -> usize {
+    if knob == Knob::Workers {
+        MOST_WORKERS
+    } else {
+        WIDEST
+    }
+}
+
 /// What is to be found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AutoSettings {
@@ -74,6 +84,16 @@ impl AutoSettings {
         if let Some(share) = self.cpu_share.filter(|share| !is_share(share)) {
             return Err(ConfigError::CpuShare {
                 share: share.to_string(),
+            });
+        }
+        let replayed = self.replay.iter().flatten();
+        let beyond = replayed.map(|decision| (decision.knob, decision.to));
+        let mut beyond = beyond.filter(|(knob, to)| !(1..=most(*knob)).contains(to));
+        if let Some((knob, to)) = beyond.next() {
+            return Err(ConfigError::ReplayBeyond {
+                what: format!("{knob:?}"),
+                to,
+                most: most(knob),
             });
         }
         match self.given() {

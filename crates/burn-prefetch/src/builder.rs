@@ -95,7 +95,7 @@ impl<I, O> DataLoaderBuilder<I, O, PlainBatcher<I, O>> {
         settings.staging.pin_memory = Some(pin);
         settings.measured = true;
         DataLoaderBuilder {
-            maker: MovedBatcher(self.maker.0),
+            maker: MovedBatcher(self.maker.0, self.maker.1),
             chosen: self.chosen,
             state: self.state,
             settings,
@@ -609,13 +609,14 @@ where
         D: FetchInto<I, E> + 'static,
         E: Error + Send + Sync + 'static,
     {
+        let builder = self.with(|settings| settings.written = true);
         let Self {
             maker,
             chosen,
             state,
             settings,
             ..
-        } = self;
+        } = builder;
         let order = (chosen, state);
         finish(order, settings, dataset.len(), |settings| {
             maker.supply_written(dataset, settings)

@@ -91,13 +91,32 @@ pub enum ConfigError {
     },
     /// Nobody is there whose number could be changed.
     #[error(
-        "{setting} is automatic without workers that persist, but then there is nothing to tune: \
-         use persistent_workers(true) and num_workers(Auto) or 1 or more, or leave it out"
+        "{setting} changes settings while the loader runs, but without workers that persist there is \
+         nothing to change: use persistent_workers(true) and num_workers(Auto) or 1 or more, or leave it out"
     )]
     AutoWithoutWorkers {
         /// What was set to be automatic.
         setting: &'static str,
     },
+    /// Decisions that no loader can have taken.
+    #[error(
+        "a decision to be replayed sets {what} to {to}, but it can be 1 to {most}: replay what \
+         decisions() gave, unchanged"
+    )]
+    ReplayBeyond {
+        /// What it sets.
+        what: String,
+        /// The value.
+        to: usize,
+        /// The most there can be.
+        most: usize,
+    },
+    /// Threads of several loaders are not one loader's to add to.
+    #[error(
+        "num_workers(Auto), which auto() sets too, is given beside workers(..), but threads that \
+         loaders share are not one loader's to hire: use prefetch(Auto) alone"
+    )]
+    AutoBesideWorkers,
     /// A batch without items.
     #[error("batch_size is 0, but a batch has at least one item: use batch_size(1) or more")]
     BatchSizeZero,

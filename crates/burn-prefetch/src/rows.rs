@@ -53,9 +53,13 @@ where
                     write(self.dataset.get(index).map_err(dataset_error)?)?;
                 }
             }
-            Fetch::Many => get_many(&self.dataset, part)?
-                .into_iter()
-                .try_for_each(write)?,
+            Fetch::Many => {
+                let items = get_many(&self.dataset, part)?;
+                for (place, item) in items.into_iter().enumerate() {
+                    part.work_on(place);
+                    write(item)?;
+                }
+            }
         }
         Ok(())
     }
@@ -135,10 +139,15 @@ where
         layout.check(piece.len).map_err(write_error)?;
         let slots = sizes(&layout).map_err(write_error)?;
         let host = stage.host();
-        piece.rows.open(|| {
-            let taken = slots.iter().map(|&(bytes, row)| (host.take(bytes), row));
+        let opened = piece.rows.open(|| {
+            let taken = slots.iter();
+            let taken = taken.map(|&(bytes, row)| Some((host.take(bytes).ok()?, row)));
             taken.collect()
         });
+        if !opened {
+            let bytes = slots.iter().map(|(bytes, _)| bytes).sum();
+            return Err(write_error(HostError::NoMemory { bytes }));
+        }
         let mut writer = RowWriter::new(&layout, &mut piece.rows);
         self.samples.write_rows(part, &mut writer)
     }

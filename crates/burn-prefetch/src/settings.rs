@@ -65,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) pad_last: bool,
     pub(crate) parts_per_batch: Option<usize>,
     pub(crate) batched: bool,
+    /// Whether the dataset writes its samples itself, one by one.
+    pub(crate) written: bool,
     pub(crate) start_epoch: usize,
     /// What was set for batches that go through host memory.
     pub(crate) staging: Staging,
@@ -110,6 +112,7 @@ impl Default for Settings {
             pad_last: false,
             parts_per_batch: None,
             batched: false,
+            written: false,
             start_epoch: 0,
             staging: Staging::default(),
             budget: None,
@@ -163,6 +166,9 @@ impl Settings {
 
     fn check_workers(&self) -> Result<(), ConfigError> {
         self.crew.check()?;
+        if self.workers.is_some() && self.auto.workers {
+            return Err(ConfigError::AutoBesideWorkers);
+        }
         if let (Some(_), Some(setting)) = (&self.workers, self.crew.given()) {
             return Err(ConfigError::GivenBesideWorkers { setting });
         }
@@ -214,11 +220,16 @@ impl Settings {
     pub(crate) fn account(&self) -> Result<Account, ConfigError> {
         let budget = self.budget.as_ref().map(MemoryLimit::budget).transpose()?;
         let may_widen = self.bound().is_none();
-        Ok(Account {
+        let account = Account {
             budget,
             tuning: self.auto.tuning(may_widen).map(Arc::new),
             ..Account::default()
-        })
+        };
+        if let Some(factor) = self.prefetch_factor {
+            let most = self.prefetch.unwrap_or(usize::MAX);
+            account.dial.follow_workers((factor, most));
+        }
+        Ok(account)
     }
 
     /// The workers to be used: those given, or new ones.
@@ -299,7 +310,7 @@ impl Settings {
         };
         let parts = match (
             self.parts_per_batch.and_then(NonZeroUsize::new),
-            self.batched,
+            self.fetches_together(),
         ) {
             (Some(parts), _) => Parts::Fixed(parts),
             (None, true) => Parts::Fixed(NonZeroUsize::MIN),
@@ -341,7 +352,7 @@ impl Settings {
                 Parts::Fixed(parts) => Some(parts.get()),
                 Parts::Learned => None,
             },
-            batched: self.batched,
+            batched: self.fetches_together(),
             start_epoch: self.start_epoch,
             staging: self.staging_config(can_pin),
             memory_budget: None,
@@ -349,6 +360,11 @@ impl Settings {
             auto_window: self.auto.window && self.bound().is_none(),
             ignored: [self.ignored(can_pin), self.not_automatic()].concat(),
         }
+    }
+
+    /// Whether items are fetched with `get_many`.
+    fn fetches_together(&self) -> bool {
+        self.batched && !self.written
     }
 
     fn stall_warning(&self) -> Option<Duration> {
@@ -453,6 +469,9 @@ impl Settings {
                 why,
             }));
         };
+        let batched = Some(self.batched.to_string()).filter(|_| self.batched && self.written);
+        let one_by_one = "FetchInto writes one sample at a time".to_owned();
+        note("batched", batched, one_by_one);
         let factor = self.prefetch_factor.map(|factor| factor.to_string());
         let total = self.prefetch.map(|total| total.to_string());
         if self.num_workers() == 0 {

@@ -235,7 +235,8 @@ where
             } else {
                 part.len()
             };
-            piece.reserve_exact(room);
+            let no_room = |_| dataset_error(NoRoom { items: room });
+            piece.try_reserve_exact(room).map_err(no_room)?;
             for index in part {
                 piece.push(dataset.get(index).map_err(dataset_error)?);
             }
@@ -243,6 +244,13 @@ where
         Fetch::Many => *piece = get_many(dataset, part)?,
     }
     Ok(())
+}
+
+/// A batch of more items than fit into memory.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no memory for a batch of {items} items: use a smaller batch_size")]
+struct NoRoom {
+    items: usize,
 }
 
 /// Fetches the items of one part in one call.

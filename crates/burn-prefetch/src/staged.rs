@@ -35,6 +35,11 @@ pub(crate) trait Work: Send + Sync + 'static {
     -> Result<Self::Batch, BoxError>;
     /// The bytes of each slot of a batch.
     fn sizes(batch: &Self::Batch) -> Vec<usize>;
+    /// What a batch weighs.
+    fn size(batch: &Self::Batch) -> u64 {
+        let sizes = Self::sizes(batch).into_iter();
+        sizes.map(|bytes| bytes as u64).sum()
+    }
     fn upload(&self, batch: Self::Batch, device: &Device) -> Result<Self::Output, BoxError>;
 }
 
@@ -146,8 +151,7 @@ impl<W: Work> Source for Staged<W> {
     }
 
     fn size(&self, batch: &W::Batch) -> Option<u64> {
-        let sizes = W::sizes(batch).into_iter();
-        Some(sizes.map(|bytes| bytes as u64).sum())
+        Some(W::size(batch))
     }
 
     fn upload(&self, batch: W::Batch) -> Result<W::Output, BoxError> {
