@@ -138,13 +138,15 @@ fn what_is_changed_while_an_epoch_runs_loses_no_batch_and_no_order() {
 #[test]
 fn what_cannot_be_changed_is_one_sentence() {
     guarded(|| {
-        let plain = build(loader(0)).control();
+        let built = build(loader(0));
+        let plain = built.control();
         let words = |error: ConfigError| error.to_string();
         let refused = plain.set_num_workers(2).expect_err("it has none");
         assert!(words(refused).contains("set_num_workers(2)"));
         let refused = plain.set_memory_budget(64).expect_err("it has none");
         assert!(words(refused).contains("set_memory_budget(64)"));
-        let crewed = build(sized(loader(2)).memory_budget(64)).control();
+        let built = build(sized(loader(2)).memory_budget(64));
+        let crewed = built.control();
         assert!(crewed.set_num_workers(0).is_err());
         assert!(crewed.set_num_workers(5_000).is_err());
         assert_eq!(crewed.set_memory_budget(0), Err(ConfigError::BudgetZero));
@@ -171,8 +173,8 @@ fn budgets_and_shares_that_are_none_are_one_sentence() {
         refused(loader(2).memory_budget(64), "nobody says how large");
         refused(loader(2).auto().cpu_share(0.0), "cpu_share is 0");
         let fleeting = loader(2).auto().persistent_workers(false);
-        refused(fleeting, "num_workers is automatic");
-        refused(loader(0).prefetch(Auto), "prefetch is automatic");
+        refused(fleeting, "num_workers(Auto) changes");
+        refused(loader(0).prefetch(Auto), "prefetch(Auto) changes");
     });
 }
 

@@ -104,9 +104,9 @@ impl AutoSettings {
 
     fn given(&self) -> Option<&'static str> {
         let given = [
-            (self.workers, "num_workers"),
-            (self.window, "prefetch"),
-            (self.replay.is_some(), "replay"),
+            (self.workers, "num_workers(Auto)"),
+            (self.window, "prefetch(Auto)"),
+            (self.replay.is_some(), "replay(..)"),
         ];
         let mut given = given.iter();
         given.find(|(is, _)| *is).map(|(_, name)| *name)
@@ -146,7 +146,7 @@ mod tests {
             ..AutoSettings::default()
         };
         assert_eq!(auto.check(true), Ok(()));
-        let setting = "prefetch";
+        let setting = "prefetch(Auto)";
         let refused = Err(ConfigError::AutoWithoutWorkers { setting });
         assert_eq!(auto.check(false), refused);
         assert_eq!(AutoSettings::default().check(false), Ok(()));

@@ -91,8 +91,8 @@ pub enum ConfigError {
     },
     /// Nobody is there whose number could be changed.
     #[error(
-        "{setting} changes settings while the loader runs, but without workers that persist there is \
-         nothing to change: use persistent_workers(true) and num_workers(Auto) or 1 or more, or leave it out"
+        "{setting} changes a loader while it runs, but without workers that persist there is nothing to \
+         change: use persistent_workers(true) and num_workers(Auto) or 1 or more, or leave it out"
     )]
     AutoWithoutWorkers {
         /// What was set to be automatic.
