@@ -509,8 +509,9 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     }
 
     /// Goes on where a saved [`state`](PrefetchDataLoader::state) stands, as
-    /// [`PrefetchDataLoader::restore`] does; it comes before `start_epoch`. A state of another loader is
-    /// refused when this one is built.
+    /// [`PrefetchDataLoader::restore`] does: the state says which epoch is next, whatever
+    /// [`start_epoch`](Self::start_epoch) does. A state of another loader is refused when this one is
+    /// built.
     #[must_use]
     pub fn restore(mut self, state: LoaderState) -> Self {
         self.state = Some(state);
