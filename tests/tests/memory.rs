@@ -9,7 +9,7 @@ use burn_prefetch::{
     PrefetchDataLoader, Why,
 };
 use burn_prefetch_tests::{
-    Hooked, Numbers, chunks, eventually, for_each_worker_count, guarded, loader, pass,
+    Child, Hooked, Numbers, chunks, eventually, for_each_worker_count, guarded, loader, pass, role,
 };
 
 /// The bytes of a batch of four numbers.
@@ -185,6 +185,25 @@ fn a_fraction_of_the_machine_is_a_budget() {
         assert_eq!(pass(&loader), chunks(400, 4));
         let budget = loader.stats().budget.expect("it has one");
         assert!(budget.limit > 1 << 20, "{budget:?}");
+    });
+}
+
+/// In a process of its own, which may have 3 GiB of addresses.
+#[test]
+fn a_fraction_of_what_the_process_may_use() {
+    const ADDRESSES: usize = 3 << 30;
+    let half = Fraction(0.5);
+    if role().is_some() {
+        let loader = build(sized(loader(2)).memory_budget(half));
+        let config = loader.effective_config();
+        assert_eq!(config.memory_budget, Some(ADDRESSES as u64 / 2));
+        assert_eq!(pass(&loader), chunks(400, 4));
+        return;
+    }
+    guarded(move || {
+        let limited = Child::new("a_fraction_of_what_the_process_may_use", "limited");
+        let ended = limited.with_addresses(ADDRESSES).run();
+        assert_eq!(ended.code, Some(0), "{}", ended.said);
     });
 }
 
