@@ -21,6 +21,8 @@ mod loader;
 mod machine;
 mod maker;
 mod memory;
+#[cfg(feature = "train")]
+mod metrics;
 mod moved;
 mod prefetch;
 mod progress;
@@ -58,6 +60,8 @@ pub use layout::{HostError, Layout, SlotKey};
 pub use loader::PrefetchDataLoader;
 pub use maker::{MovedBatcher, PlainBatcher, StagedBatcher};
 pub use memory::{Fraction, MemoryLimit};
+#[cfg(feature = "train")]
+pub use metrics::{DataWaitMetric, LoaderMemoryMetric, PrefetchReadinessMetric};
 pub use prefetch::{Prefetch, PrefetchIter};
 pub use progress::PrefetchIterator;
 pub use row::Row;

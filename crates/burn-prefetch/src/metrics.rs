@@ -1,0 +1,494 @@
+//! A loader's figures as burn-train's metrics.
+
+use std::fmt;
+use std::sync::Arc;
+
+use burn_prefetch_engine::{Stats, WaitStats};
+
+use crate::burn::{
+    Metric, MetricAttributes, MetricMetadata, MetricName, Numeric, NumericAttributes, NumericEntry,
+    SerializedEntry, TensorReadError,
+};
+use crate::loader::PrefetchDataLoader;
+
+/// The statistics of one loader, which lives as long.
+#[derive(Clone)]
+struct Source(Arc<dyn Fn() -> Stats + Send + Sync>);
+
+impl Source {
+    fn of<O: Send + 'static>(loader: &Arc<PrefetchDataLoader<O>>) -> Self {
+        let loader = Arc::clone(loader);
+        Self(Arc::new(move || loader.stats()))
+    }
+
+    fn now(&self) -> Stats {
+        self.0()
+    }
+}
+
+/// What one of the metrics here shows.
+trait Figure {
+    /// What there is to see since the last look, which may be nothing.
+    fn look(&mut self);
+    /// Of what the last look saw.
+    fn last(&self) -> Option<NumericEntry>;
+    /// Of the epoch so far.
+    fn epoch(&self) -> NumericEntry;
+    /// Another epoch begins; what is not looked at yet is its.
+    fn clear(&mut self);
+    /// Both of them in words.
+    fn words(&self) -> String;
+}
+
+/// A mean over batches.
+#[derive(Clone)]
+struct Mean {
+    source: Source,
+    unit: &'static str,
+    /// From all waits so far, what of them is summed up.
+    total: fn(&WaitStats) -> f64,
+    /// Up to where the waits are in the sums.
+    seen: WaitStats,
+    epoch: Sum,
+    last: Sum,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    total: f64,
+    batches: u64,
+}
+
+impl Mean {
+    fn new(source: Source, unit: &'static str, total: fn(&WaitStats) -> f64) -> Self {
+        Self {
+            seen: source.now().waits,
+            source,
+            unit,
+            total,
+            epoch: Sum::default(),
+            last: Sum::default(),
+        }
+    }
+}
+
+impl Sum {
+    /// `NaN` of none, as burn-train has it.
+    #[expect(clippy::cast_precision_loss, reason = "a mean needs no 53 bits")]
+    fn mean(self) -> f64 {
+        self.total / self.batches as f64
+    }
+
+    fn entry(self) -> NumericEntry {
+        NumericEntry::Aggregated {
+            aggregated_value: self.mean(),
+            count: usize::try_from(self.batches).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+impl Figure for Mean {
+    fn look(&mut self) {
+        let now = self.source.now().waits;
+        self.last = Sum {
+            total: (self.total)(&now) - (self.total)(&self.seen),
+            batches: now.count.saturating_sub(self.seen.count),
+        };
+        self.epoch.total += self.last.total;
+        self.epoch.batches += self.last.batches;
+        self.seen = now;
+    }
+
+    fn last(&self) -> Option<NumericEntry> {
+        (self.last.batches > 0).then(|| self.last.entry())
+    }
+
+    fn epoch(&self) -> NumericEntry {
+        self.epoch.entry()
+    }
+
+    fn clear(&mut self) {
+        self.epoch = Sum::default();
+        self.last = Sum::default();
+    }
+
+    fn words(&self) -> String {
+        let (unit, epoch) = (self.unit, self.epoch.mean());
+        match self.last.batches {
+            0 => format!("epoch {epoch:.2} {unit} - batch N/A"),
+            _ => format!(
+                "epoch {epoch:.2} {unit} - batch {:.2} {unit}",
+                self.last.mean()
+            ),
+        }
+    }
+}
+
+/// A level and the most that it was.
+#[derive(Clone)]
+struct Most {
+    source: Source,
+    /// The most that was ever, as of the last look of the epoch before.
+    before: u64,
+    now: u64,
+    /// Of the epoch.
+    highest: u64,
+}
+
+impl Most {
+    fn new(source: Source) -> Self {
+        Self {
+            before: source.now().bytes.most,
+            source,
+            now: 0,
+            highest: 0,
+        }
+    }
+}
+
+impl Figure for Most {
+    fn look(&mut self) {
+        let bytes = self.source.now().bytes;
+        self.now = bytes.now;
+        self.highest = self.highest.max(bytes.now);
+        // A new most of all time is this epoch's.
+        if bytes.most > self.before {
+            self.highest = bytes.most;
+        }
+    }
+
+    fn last(&self) -> Option<NumericEntry> {
+        Some(NumericEntry::Value(mebibytes(self.now)))
+    }
+
+    fn epoch(&self) -> NumericEntry {
+        NumericEntry::Value(mebibytes(self.highest))
+    }
+
+    fn clear(&mut self) {
+        self.before = self.before.max(self.highest);
+        self.highest = 0;
+    }
+
+    fn words(&self) -> String {
+        let (most, now) = (mebibytes(self.highest), mebibytes(self.now));
+        format!("epoch {most:.2} MiB at most - now {now:.2} MiB")
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+/// How long `next()` waited, in milliseconds a batch: the mean over the batches since the last
+/// update, and over the epoch.
+///
+/// 0 where every batch was there when it was asked for. Batches that are read while no training runs
+/// count with those of the next update. burn-train updates its metrics on a thread of its own, so that
+/// a batch may be in the figure of its step or of the step before; over an epoch, none is missing.
+///
+/// Each metric is of one loader: give the training's to `metric_train_numeric` and the validation's
+/// to `metric_valid_numeric`. A metric keeps its loader, and with it the workers, until it is dropped,
+/// which a training does at its end.
+///
+/// ```
+/// # use burn::data::dataloader::batcher::Batcher;
+/// # use burn::data::dataset::{Dataset, DatasetError};
+/// # use burn::tensor::Device;
+/// # #[derive(Clone)]
+/// # struct Squares;
+/// # impl Batcher<usize, Vec<usize>> for Squares {
+/// #     fn batch(&self, items: Vec<usize>, _: &Device) -> Vec<usize> { items }
+/// # }
+/// # impl Dataset<usize> for Squares {
+/// #     fn get(&self, index: usize) -> Result<usize, DatasetError> { Ok(index * index) }
+/// #     fn len(&self) -> usize { 10 }
+/// # }
+/// use std::sync::Arc;
+///
+/// use burn_prefetch::{DataLoaderBuilder, DataWaitMetric, PrefetchReadinessMetric};
+///
+/// let builder = DataLoaderBuilder::new(Squares).batch_size(5).num_workers(2);
+/// let loader = Arc::new(builder.try_build(Squares)?);
+/// let wait = DataWaitMetric::new(&loader);
+/// let ready = PrefetchReadinessMetric::new(&loader);
+/// // SupervisedTraining::new(folder, loader, valid)
+/// //     .metric_train_numeric(wait)
+/// //     .metric_train_numeric(ready)
+/// # use burn::train::metric::Metric;
+/// # assert_ne!(wait.name(), ready.name());
+/// # Ok::<(), burn_prefetch::ConfigError>(())
+/// ```
+#[derive(Clone)]
+pub struct DataWaitMetric(Mean);
+
+/// Bytes of batches alive, in MiB: now, and the most of the epoch.
+///
+/// They are known where sizes are declared or measured, with
+/// [`max_batch_bytes`](crate::DataLoaderBuilder::max_batch_bytes),
+/// [`batch_bytes`](crate::DataLoaderBuilder::batch_bytes) or
+/// [`item_bytes`](crate::DataLoaderBuilder::item_bytes), and for staged batches; else the figure is 0.
+/// The most of an epoch is exact where it is the most since the loader was built; below that it is the
+/// most that was found at any update. For which loader and how long: see [`DataWaitMetric`].
+#[derive(Clone)]
+pub struct LoaderMemoryMetric(Most);
+
+/// How often `next()` found a batch, in percent: of the batches since the last update, and of the
+/// epoch's.
+///
+/// For which loader, which batches and how long: see [`DataWaitMetric`].
+#[derive(Clone)]
+pub struct PrefetchReadinessMetric(Mean);
+
+impl DataWaitMetric {
+    /// Of what the loader does from now on, and its copies for devices, its slices and iterators.
+    #[must_use]
+    pub fn new<O: Send + 'static>(loader: &Arc<PrefetchDataLoader<O>>) -> Self {
+        Self::of(Source::of(loader))
+    }
+
+    fn of(source: Source) -> Self {
+        Self(Mean::new(source, "ms", |waits| {
+            1e3 * waits.sum.as_secs_f64()
+        }))
+    }
+}
+
+impl LoaderMemoryMetric {
+    /// Of what the loader does from now on, and its copies for devices, its slices and iterators.
+    #[must_use]
+    pub fn new<O: Send + 'static>(loader: &Arc<PrefetchDataLoader<O>>) -> Self {
+        Self(Most::new(Source::of(loader)))
+    }
+}
+
+impl PrefetchReadinessMetric {
+    /// Of what the loader does from now on, and its copies for devices, its slices and iterators.
+    #[must_use]
+    pub fn new<O: Send + 'static>(loader: &Arc<PrefetchDataLoader<O>>) -> Self {
+        Self::of(Source::of(loader))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a share needs no 53 bits")]
+    fn of(source: Source) -> Self {
+        Self(Mean::new(source, "%", |waits| 100.0 * waits.ready as f64))
+    }
+}
+
+/// What burn-train asks of a metric, from the figure that it shows.
+macro_rules! shows {
+    ($metric:ident, $name:literal, $unit:literal, $higher_is_better:literal, $description:literal) => {
+        impl Metric for $metric {
+            type Input = ();
+
+            fn name(&self) -> MetricName {
+                Arc::new($name.to_owned())
+            }
+
+            fn description(&self) -> Option<String> {
+                Some($description.to_owned())
+            }
+
+            fn attributes(&self) -> MetricAttributes {
+                let unit = Some($unit.to_owned());
+                let higher_is_better = $higher_is_better;
+                MetricAttributes::Numeric(NumericAttributes {
+                    unit,
+                    higher_is_better,
+                })
+            }
+
+            fn update(
+                &mut self,
+                (): &(),
+                _: &MetricMetadata,
+            ) -> Result<SerializedEntry, TensorReadError> {
+                self.0.look();
+                Ok(entry(&self.0, self.value()))
+            }
+
+            fn compute(&mut self) -> Result<SerializedEntry, TensorReadError> {
+                self.0.look();
+                Ok(entry(&self.0, Some(self.final_value())))
+            }
+
+            fn clear(&mut self) {
+                self.0.clear();
+            }
+        }
+
+        impl Numeric for $metric {
+            fn value(&self) -> Option<NumericEntry> {
+                self.0.last()
+            }
+
+            fn running_value(&self) -> Option<NumericEntry> {
+                Some(self.0.epoch())
+            }
+
+            fn final_value(&self) -> NumericEntry {
+                NumericEntry::Final(self.0.epoch().current())
+            }
+        }
+
+        impl fmt::Debug for $metric {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($metric))
+                    .field(&self.0.words())
+                    .finish()
+            }
+        }
+    };
+}
+
+shows!(
+    DataWaitMetric,
+    "Data Wait",
+    "ms",
+    false,
+    "How long next() waited for a batch"
+);
+shows!(
+    LoaderMemoryMetric,
+    "Loader Memory",
+    "MiB",
+    false,
+    "Bytes of the batches alive"
+);
+shows!(
+    PrefetchReadinessMetric,
+    "Prefetch Readiness",
+    "%",
+    true,
+    "How often next() found a batch"
+);
+
+/// In words, and as burn-train's loggers keep it.
+fn entry(figure: &impl Figure, value: Option<NumericEntry>) -> SerializedEntry {
+    let kept = value.map(|value| value.serialize());
+    let kept = kept.unwrap_or_else(|| SerializedEntry::NOT_AVAILABLE.to_owned());
+    SerializedEntry::new(figure.words(), kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use crate::burn::Progress;
+
+    use super::*;
+
+    /// A loader that has done what it is told.
+    #[derive(Clone, Default)]
+    struct Told(Arc<Mutex<Stats>>);
+
+    impl Told {
+        fn source(&self) -> Source {
+            let stats = Arc::clone(&self.0);
+            Source(Arc::new(move || stats.lock().unwrap().clone()))
+        }
+
+        fn batches(&self, count: u64, ready: u64, waited_ms: u64) {
+            let waits = &mut self.0.lock().unwrap().waits;
+            waits.count += count;
+            waits.ready += ready;
+            waits.sum += Duration::from_millis(waited_ms);
+        }
+
+        fn bytes(&self, now: u64) {
+            let bytes = &mut self.0.lock().unwrap().bytes;
+            bytes.now = now << 20;
+            bytes.most = bytes.most.max(bytes.now);
+        }
+    }
+
+    fn update(metric: &mut (impl Metric<Input = ()> + Numeric)) -> Option<f64> {
+        let metadata = MetricMetadata {
+            progress: Progress::new(1, 1, None),
+            iteration: None,
+            lr: None,
+        };
+        let entry = metric.update(&(), &metadata).unwrap();
+        let value = metric.value();
+        let kept = NumericEntry::deserialize(&entry.serialized).ok();
+        assert_eq!(
+            kept.map(|kept| kept.serialize()),
+            value.as_ref().map(NumericEntry::serialize)
+        );
+        value.map(|value| value.current())
+    }
+
+    fn finish(metric: &mut (impl Metric<Input = ()> + Numeric)) -> f64 {
+        let entry = metric.compute().unwrap();
+        let last = metric.final_value();
+        assert_eq!(entry.serialized, last.serialize());
+        metric.clear();
+        last.current()
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
+    }
+
+    #[test]
+    fn a_wait_is_that_of_the_batches_since_the_last_update_and_the_last_is_the_epochs_mean() {
+        let told = Told::default();
+        // Before there was a metric.
+        told.batches(7, 0, 900);
+        let mut wait = DataWaitMetric::of(told.source());
+        told.batches(1, 0, 6);
+        close(update(&mut wait).unwrap(), 6.0);
+        assert_eq!(update(&mut wait), None);
+        told.batches(2, 1, 6);
+        close(update(&mut wait).unwrap(), 3.0);
+        close(finish(&mut wait), 4.0);
+        // What comes after the last update of an epoch is the next epoch's.
+        told.batches(4, 0, 8);
+        close(finish(&mut wait), 2.0);
+    }
+
+    #[test]
+    fn readiness_is_a_share_of_batches_in_percent() {
+        let told = Told::default();
+        let mut ready = PrefetchReadinessMetric::of(told.source());
+        told.batches(1, 0, 1);
+        close(update(&mut ready).unwrap(), 0.0);
+        told.batches(3, 3, 0);
+        close(update(&mut ready).unwrap(), 100.0);
+        assert_eq!(ready.0.words(), "epoch 75.00 % - batch 100.00 %");
+        close(finish(&mut ready), 75.0);
+    }
+
+    #[test]
+    fn memory_is_what_is_alive_and_the_most_of_the_epoch_even_between_updates() {
+        let told = Told::default();
+        let mut memory = LoaderMemoryMetric(Most::new(told.source()));
+        told.bytes(8);
+        told.bytes(2);
+        close(update(&mut memory).unwrap(), 2.0);
+        close(finish(&mut memory), 8.0);
+        // Another epoch does not inherit the most of the one before.
+        told.bytes(3);
+        close(update(&mut memory).unwrap(), 3.0);
+        told.bytes(1);
+        close(update(&mut memory).unwrap(), 1.0);
+        assert_eq!(memory.0.words(), "epoch 3.00 MiB at most - now 1.00 MiB");
+        close(finish(&mut memory), 3.0);
+    }
+
+    #[test]
+    fn each_metric_has_a_name_of_its_own() {
+        let source = Told::default().source();
+        let names = [
+            DataWaitMetric::of(source.clone()).name(),
+            PrefetchReadinessMetric::of(source.clone()).name(),
+            LoaderMemoryMetric(Most::new(source)).name(),
+        ];
+        assert_eq!(
+            names.map(|name| name.to_string()),
+            ["Data Wait", "Prefetch Readiness", "Loader Memory"]
+        );
+    }
+}
