@@ -14,6 +14,8 @@ mod control;
 mod determinism;
 mod effective;
 mod explain;
+#[cfg(feature = "train")]
+mod figures;
 mod host_batch;
 mod host_batcher;
 mod layout;

@@ -3,183 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use burn_prefetch_engine::{Stats, WaitStats};
-
 use crate::burn::{
     Metric, MetricAttributes, MetricMetadata, MetricName, Numeric, NumericAttributes, NumericEntry,
     SerializedEntry, TensorReadError,
 };
+use crate::figures::{Figure, Mean, Most, Source};
 use crate::loader::PrefetchDataLoader;
-
-/// The statistics of one loader, which lives as long.
-#[derive(Clone)]
-struct Source(Arc<dyn Fn() -> Stats + Send + Sync>);
-
-impl Source {
-    fn of<O: Send + 'static>(loader: &Arc<PrefetchDataLoader<O>>) -> Self {
-        let loader = Arc::clone(loader);
-        Self(Arc::new(move || loader.stats()))
-    }
-
-    fn now(&self) -> Stats {
-        self.0()
-    }
-}
-
-/// What one of the metrics here shows.
-trait Figure {
-    /// What there is to see since the last look, which may be nothing.
-    fn look(&mut self);
-    /// Of what the last look saw.
-    fn last(&self) -> Option<NumericEntry>;
-    /// Of the epoch so far.
-    fn epoch(&self) -> NumericEntry;
-    /// Another epoch begins; what is not looked at yet is its.
-    fn clear(&mut self);
-    /// Both of them in words.
-    fn words(&self) -> String;
-}
-
-/// A mean over batches.
-#[derive(Clone)]
-struct Mean {
-    source: Source,
-    unit: &'static str,
-    /// From all waits so far, what of them is summed up.
-    total: fn(&WaitStats) -> f64,
-    /// Up to where the waits are in the sums.
-    seen: WaitStats,
-    epoch: Sum,
-    last: Sum,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    total: f64,
-    batches: u64,
-}
-
-impl Mean {
-    fn new(source: Source, unit: &'static str, total: fn(&WaitStats) -> f64) -> Self {
-        Self {
-            seen: source.now().waits,
-            source,
-            unit,
-            total,
-            epoch: Sum::default(),
-            last: Sum::default(),
-        }
-    }
-}
-
-impl Sum {
-    /// `NaN` of none, as burn-train has it.
-    #[expect(clippy::cast_precision_loss, reason = "a mean needs no 53 bits")]
-    fn mean(self) -> f64 {
-        self.total / self.batches as f64
-    }
-
-    fn entry(self) -> NumericEntry {
-        NumericEntry::Aggregated {
-            aggregated_value: self.mean(),
-            count: usize::try_from(self.batches).unwrap_or(usize::MAX),
-        }
-    }
-}
-
-impl Figure for Mean {
-    fn look(&mut self) {
-        let now = self.source.now().waits;
-        self.last = Sum {
-            total: (self.total)(&now) - (self.total)(&self.seen),
-            batches: now.count.saturating_sub(self.seen.count),
-        };
-        self.epoch.total += self.last.total;
-        self.epoch.batches += self.last.batches;
-        self.seen = now;
-    }
-
-    fn last(&self) -> Option<NumericEntry> {
-        (self.last.batches > 0).then(|| self.last.entry())
-    }
-
-    fn epoch(&self) -> NumericEntry {
-        self.epoch.entry()
-    }
-
-    fn clear(&mut self) {
-        self.epoch = Sum::default();
-        self.last = Sum::default();
-    }
-
-    fn words(&self) -> String {
-        let (unit, epoch) = (self.unit, self.epoch.mean());
-        match self.last.batches {
-            0 => format!("epoch {epoch:.2} {unit} - batch N/A"),
-            _ => format!(
-                "epoch {epoch:.2} {unit} - batch {:.2} {unit}",
-                self.last.mean()
-            ),
-        }
-    }
-}
-
-/// A level and the most that it was.
-#[derive(Clone)]
-struct Most {
-    source: Source,
-    /// The most that was ever, as of the last look of the epoch before.
-    before: u64,
-    now: u64,
-    /// Of the epoch.
-    highest: u64,
-}
-
-impl Most {
-    fn new(source: Source) -> Self {
-        Self {
-            before: source.now().bytes.most,
-            source,
-            now: 0,
-            highest: 0,
-        }
-    }
-}
-
-impl Figure for Most {
-    fn look(&mut self) {
-        let bytes = self.source.now().bytes;
-        self.now = bytes.now;
-        self.highest = self.highest.max(bytes.now);
-        // A new most of all time is this epoch's.
-        if bytes.most > self.before {
-            self.highest = bytes.most;
-        }
-    }
-
-    fn last(&self) -> Option<NumericEntry> {
-        Some(NumericEntry::Value(mebibytes(self.now)))
-    }
-
-    fn epoch(&self) -> NumericEntry {
-        NumericEntry::Value(mebibytes(self.highest))
-    }
-
-    fn clear(&mut self) {
-        self.before = self.before.max(self.highest);
-        self.highest = 0;
-    }
-
-    fn words(&self) -> String {
-        let (most, now) = (mebibytes(self.highest), mebibytes(self.now));
-        format!("epoch {most:.2} MiB at most - now {now:.2} MiB")
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
-fn mebibytes(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
-}
 
 /// How long `next()` waited, in milliseconds a batch: the mean over the batches since the last
 /// update, and over the epoch.
@@ -375,6 +204,8 @@ fn entry(figure: &impl Figure, value: Option<NumericEntry>) -> SerializedEntry {
 mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
+
+    use burn_prefetch_engine::Stats;
 
     use crate::burn::Progress;
 
