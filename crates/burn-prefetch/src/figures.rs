@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use burn_prefetch_engine::{Stats, WaitStats};
+use burn_prefetch_engine::{Level, Stats, WaitStats};
 
 use crate::burn::NumericEntry;
 use crate::loader::PrefetchDataLoader;
@@ -28,7 +28,7 @@ pub(crate) trait Figure {
     fn look(&mut self);
     /// Of what the last look saw.
     fn last(&self) -> Option<NumericEntry>;
-    /// Of the epoch so far.
+    /// Of the epoch so far, or what stands for it.
     fn epoch(&self) -> NumericEntry;
     /// Another epoch begins; what is not looked at yet is its.
     fn clear(&mut self);
@@ -120,55 +120,42 @@ impl Figure for Mean {
     }
 }
 
-/// A level and the most that it was.
+/// Bytes alive, and the most that they were since the loader was built: no smaller most can be told
+/// from what a loader keeps.
 #[derive(Clone)]
-pub(crate) struct Most {
+pub(crate) struct Bytes {
     source: Source,
-    /// The most that was ever, as of the last look of the epoch before.
-    before: u64,
-    now: u64,
-    /// Of the epoch.
-    highest: u64,
+    level: Level,
 }
 
-impl Most {
+impl Bytes {
     pub(crate) fn new(source: Source) -> Self {
         Self {
-            before: source.now().bytes.most,
             source,
-            now: 0,
-            highest: 0,
+            level: Level::default(),
         }
     }
 }
 
-impl Figure for Most {
+impl Figure for Bytes {
     fn look(&mut self) {
-        let bytes = self.source.now().bytes;
-        self.now = bytes.now;
-        self.highest = self.highest.max(bytes.now);
-        // A new most of all time is this epoch's.
-        if bytes.most > self.before {
-            self.highest = bytes.most;
-        }
+        self.level = self.source.now().bytes;
     }
 
     fn last(&self) -> Option<NumericEntry> {
-        Some(NumericEntry::Value(mebibytes(self.now)))
+        Some(NumericEntry::Value(mebibytes(self.level.now)))
     }
 
     fn epoch(&self) -> NumericEntry {
-        NumericEntry::Value(mebibytes(self.highest))
+        NumericEntry::Value(mebibytes(self.level.most))
     }
 
-    fn clear(&mut self) {
-        self.before = self.before.max(self.highest);
-        self.highest = 0;
-    }
+    fn clear(&mut self) {}
 
     fn words(&self) -> String {
-        let (most, now) = (mebibytes(self.highest), mebibytes(self.now));
-        format!("epoch {most:.2} MiB at most - now {now:.2} MiB")
+        let Level { now, most, .. } = self.level;
+        let [now, most] = [now, most].map(mebibytes);
+        format!("most {most:.2} MiB - now {now:.2} MiB")
     }
 }
 

@@ -7,7 +7,7 @@ use crate::burn::{
     Metric, MetricAttributes, MetricMetadata, MetricName, Numeric, NumericAttributes, NumericEntry,
     SerializedEntry, TensorReadError,
 };
-use crate::figures::{Figure, Mean, Most, Source};
+use crate::figures::{Bytes, Figure, Mean, Source};
 use crate::loader::PrefetchDataLoader;
 
 /// How long `next()` waited, in milliseconds a batch: the mean over the batches since the last
@@ -52,16 +52,16 @@ use crate::loader::PrefetchDataLoader;
 #[derive(Clone)]
 pub struct DataWaitMetric(Mean);
 
-/// Bytes of batches alive, in MiB: now, and the most of the epoch.
+/// Bytes of batches alive, in MiB: now at each update, and for an epoch the most so far.
 ///
 /// They are known where sizes are declared or measured, with
 /// [`max_batch_bytes`](crate::DataLoaderBuilder::max_batch_bytes),
 /// [`batch_bytes`](crate::DataLoaderBuilder::batch_bytes) or
 /// [`item_bytes`](crate::DataLoaderBuilder::item_bytes), and for staged batches; else the figure is 0.
-/// The most of an epoch is exact where it is the most since the loader was built; below that it is the
-/// most that was found at any update. For which loader and how long: see [`DataWaitMetric`].
+/// The most is since the loader was built: it never falls from one epoch to the next. For which loader
+/// and how long: see [`DataWaitMetric`].
 #[derive(Clone)]
-pub struct LoaderMemoryMetric(Most);
+pub struct LoaderMemoryMetric(Bytes);
 
 /// How often `next()` found a batch, in percent: of the batches since the last update, and of the
 /// epoch's.
@@ -88,7 +88,7 @@ impl LoaderMemoryMetric {
     /// Of what the loader does from now on, and its copies for devices, its slices and iterators.
     #[must_use]
     pub fn new<O: Send + 'static>(loader: &Arc<PrefetchDataLoader<O>>) -> Self {
-        Self(Most::new(Source::of(loader)))
+        Self(Bytes::new(Source::of(loader)))
     }
 }
 
@@ -293,20 +293,20 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_what_is_alive_and_the_most_of_the_epoch_even_between_updates() {
+    fn memory_is_what_is_alive_and_for_an_epoch_the_most_so_far_even_between_updates() {
         let told = Told::default();
-        let mut memory = LoaderMemoryMetric(Most::new(told.source()));
+        let mut memory = LoaderMemoryMetric(Bytes::new(told.source()));
         told.bytes(8);
         told.bytes(2);
         close(update(&mut memory).unwrap(), 2.0);
         close(finish(&mut memory), 8.0);
-        // Another epoch does not inherit the most of the one before.
         told.bytes(3);
         close(update(&mut memory).unwrap(), 3.0);
-        told.bytes(1);
-        close(update(&mut memory).unwrap(), 1.0);
-        assert_eq!(memory.0.words(), "epoch 3.00 MiB at most - now 1.00 MiB");
-        close(finish(&mut memory), 3.0);
+        assert_eq!(memory.0.words(), "most 8.00 MiB - now 3.00 MiB");
+        close(finish(&mut memory), 8.0);
+        told.bytes(9);
+        told.bytes(0);
+        close(finish(&mut memory), 9.0);
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
         let names = [
             DataWaitMetric::of(source.clone()).name(),
             PrefetchReadinessMetric::of(source.clone()).name(),
-            LoaderMemoryMetric(Most::new(source)).name(),
+            LoaderMemoryMetric(Bytes::new(source)).name(),
         ];
         assert_eq!(
             names.map(|name| name.to_string()),
