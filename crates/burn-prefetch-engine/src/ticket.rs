@@ -1,6 +1,7 @@
 //! The permission to make one batch, and what it holds of the budget until the batch is returned.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::budget::{Bell, Member, MemoryBudget};
 use crate::dial::Dial;
@@ -143,6 +144,7 @@ impl Tickets {
         Some(Ticket {
             office: self.clone(),
             bytes,
+            on_device: 0,
             turn,
         })
     }
@@ -163,7 +165,10 @@ impl Tickets {
 /// Dropping it gives the bytes back and wakes who waited for them: never under a desk's lock.
 pub(crate) struct Ticket {
     office: Tickets,
+    /// In host memory.
     bytes: u64,
+    /// In that of a device.
+    on_device: u64,
     turn: Turn,
 }
 
@@ -177,6 +182,18 @@ impl Ticket {
         }
     }
 
+    /// What the batch holds of host memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The batch is on a device, and in host memory no more.
+    pub(crate) fn uploaded(&mut self, took: Duration) {
+        self.on_device = self.bytes;
+        self.office.tally().uploaded(self.on_device, took);
+        self.weighed(0);
+    }
+
     /// The batch is made, and was measured: later ones may be as large.
     pub(crate) fn learned(&mut self, bytes: u64) {
         self.office.0.account.sizes.learn(bytes);
@@ -186,7 +203,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.office.tally().end(self.bytes);
+        self.office.tally().end(self.bytes, self.on_device);
         if let Some(member) = &self.office.0.member {
             member.release(self.bytes);
         }

@@ -36,9 +36,29 @@ pub enum ConfigError {
     /// A bound on what nobody measures.
     #[error(
         "memory_budget is given, but nobody says how large a batch is: use max_batch_bytes(bytes), \
-         or batch_bytes(|batch| ..) to have each measured, or leave it out"
+         sample_bytes(list), or batch_bytes(|batch| ..) to have each measured, or leave it out"
     )]
     BudgetUnweighed,
+    /// Two bounds on one size.
+    #[error("max_batch_bytes and sample_bytes both say how large a batch may be: use one of them")]
+    SizedTwice,
+    /// A list of sizes for other data.
+    #[error(
+        "sample_bytes has the sizes of {sizes} samples, but the dataset has {len}: give one for each \
+         index"
+    )]
+    SampleSizes {
+        /// The sizes given.
+        sizes: usize,
+        /// The items of the dataset.
+        len: usize,
+    },
+    /// No room for anything ahead.
+    #[error(
+        "device_budget is 0 bytes, but one batch is always allowed on the device: use \
+         device_prefetch(0) to upload none ahead, or the bytes of two batches or more"
+    )]
+    DeviceBudgetZero,
     /// No budget to change.
     #[error(
         "set_memory_budget({bytes}) is for a loader that was built without a budget: give \

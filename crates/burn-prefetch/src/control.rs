@@ -3,6 +3,7 @@
 use burn_prefetch_engine::{Account, Decision};
 
 use crate::config_error::ConfigError;
+use crate::frozen::FrozenSettings;
 use crate::workers::{MOST_WORKERS, Workers};
 
 /// Changes a loader's settings while its iterators run, without losing a batch or its place.
@@ -59,6 +60,15 @@ impl LoaderControl {
     pub fn decisions(&self) -> Vec<Decision> {
         let tuning = self.account.tuning.as_ref();
         tuning.map(|tuning| tuning.decisions()).unwrap_or_default()
+    }
+
+    /// What the settings are now, to be [set](crate::DataLoaderBuilder::frozen) from the start.
+    #[must_use]
+    pub fn freeze(&self) -> FrozenSettings {
+        FrozenSettings {
+            num_workers: self.num_workers(),
+            prefetch: self.window(),
+        }
     }
 
     /// Changes how many batches of each iterator may be alive; those that are stay so. An iterator

@@ -86,6 +86,7 @@ struct Sight {
     workers: usize,
     batches: u64,
     fetch: Duration,
+    /// With what the same threads uploaded.
     assemble: Duration,
     /// The share of their time that workers slept.
     idle: f64,
@@ -99,7 +100,7 @@ impl Sight {
         let workers = stats.workers.iter();
         let all = workers.map(|worker| worker.work).chain([stats.callers]);
         let (fetch, assemble) = all.fold((Duration::ZERO, Duration::ZERO), |sum, work| {
-            (sum.0 + work.fetch, sum.1 + work.assemble)
+            (sum.0 + work.fetch, sum.1 + work.assemble + work.upload)
         });
         let slept: Duration = stats.workers.iter().map(|worker| worker.idle).sum();
         let whole = slept + fetch + assemble;

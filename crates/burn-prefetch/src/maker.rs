@@ -72,7 +72,7 @@ impl<I: Send + 'static, O: Send + 'static> Make<I, O> for PlainBatcher<I, O> {
             fetch: fetch(settings),
             costs: Arc::default(),
             weigh: self.1,
-            declared: settings.declared,
+            declared: settings.declared.clone(),
             error: PhantomData,
         }))
     }
@@ -170,7 +170,7 @@ impl<B> StagedBatcher<B, Rowwise> {
 
 fn staged<W: Work>(work: W, settings: &Settings) -> Arc<dyn Supply<W::Output>> {
     let stage = settings.stage();
-    let how = (stage, settings.declared);
+    let how = (stage, settings.declared.clone());
     Arc::new(Arc::new(Staged::new(work, device(settings), how)))
 }
 

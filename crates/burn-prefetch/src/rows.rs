@@ -110,6 +110,13 @@ where
     type Batch = HostBatch;
     type Output = O;
 
+    fn row_bytes(&self) -> Option<u64> {
+        let layout = self.batcher.layout(1);
+        layout.check(1).ok()?;
+        let rows = layout.slots().iter().map(|slot| slot.row_bytes() as u64);
+        Some(rows.sum())
+    }
+
     fn open(&self, len: usize, parts: usize) -> Pieces<RowPiece> {
         let mut cut = Target::cut(len, parts);
         Pieces::from_fn(parts, |part| RowPiece {

@@ -15,7 +15,7 @@ use crate::effective::{EffectiveConfig, Ignored, StagingConfig, WindowConfig};
 use crate::memory::MemoryLimit;
 use crate::stage::StageSettings;
 use crate::state::Cut;
-use crate::weigh::Declared;
+use crate::weigh::{Declared, SampleBytes};
 use crate::workers::{Crew, SHUTDOWN_GRACE, Workers};
 
 /// The builder's method for batches that are made by the user.
@@ -84,6 +84,7 @@ pub(crate) struct Staging {
     pub(crate) pin_memory: Option<bool>,
     pub(crate) device_prefetch: Option<usize>,
     pub(crate) pinned_budget: Option<u64>,
+    pub(crate) device_budget: Option<u64>,
 }
 
 impl Default for Settings {
@@ -187,10 +188,25 @@ impl Settings {
 
     /// A budget counts nothing of batches that nobody weighs.
     fn check_memory(&self) -> Result<(), ConfigError> {
-        let weighed = self.measured || self.declared != Declared::default();
+        if self.staging.device_budget == Some(0) {
+            return Err(ConfigError::DeviceBudgetZero);
+        }
+        if let (Some(_), Some(_)) = (self.declared.max_batch, &self.declared.samples) {
+            return Err(ConfigError::SizedTwice);
+        }
+        let weighed = self.measured || self.declared.is_given();
         match &self.budget {
             Some(_) if !weighed => Err(ConfigError::BudgetUnweighed),
             Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Sizes by index have to be of this data.
+    pub(crate) fn check_samples(&self, len: usize) -> Result<(), ConfigError> {
+        let sizes = self.declared.samples.as_ref().map(SampleBytes::len);
+        match sizes.filter(|sizes| *sizes != len) {
+            Some(sizes) => Err(ConfigError::SampleSizes { sizes, len }),
+            None => Ok(()),
         }
     }
 
@@ -219,6 +235,7 @@ impl Settings {
             pin_memory: self.staging.pin_memory.unwrap_or(true),
             device_prefetch: self.staging.device_prefetch.unwrap_or(1),
             pinned_budget: self.staging.pinned_budget,
+            device_budget: self.staging.device_budget,
             workers: self.num_workers() > 0,
         }
     }
@@ -386,6 +403,7 @@ impl Settings {
             pin_memory: can_pin && stage.pin_memory,
             device_prefetch: Some(stage.device_prefetch).filter(|_| can_pin && stage.workers),
             pinned_budget: stage.pinned_budget.filter(|_| can_pin),
+            device_budget: stage.device_budget.filter(|_| can_pin && stage.workers),
         })
     }
 
@@ -395,6 +413,7 @@ impl Settings {
             pin_memory,
             device_prefetch,
             pinned_budget,
+            device_budget,
             ..
         } = self.staging;
         let here = "the device uses the host's memory as it is";
@@ -410,11 +429,17 @@ impl Settings {
         let pin = pin_memory.filter(|pin| *pin && !can_pin);
         let budget = pinned_budget.filter(|_| !can_pin);
         let ahead = device_prefetch.filter(|_| !can_pin || self.num_workers() == 0);
+        let bytes_ahead = device_budget.filter(|_| !can_pin || self.num_workers() == 0);
         let why_ahead = if can_pin { inline } else { here };
         let all = [
             of_no_use("pin_memory", pin.map(|pin| pin.to_string()), here),
             of_no_use("device_prefetch", ahead.map(|it| it.to_string()), why_ahead),
             of_no_use("pinned_budget", budget.map(|it| it.to_string()), here),
+            of_no_use(
+                "device_budget",
+                bytes_ahead.map(|it| it.to_string()),
+                why_ahead,
+            ),
         ];
         all.into_iter().flatten().collect()
     }
