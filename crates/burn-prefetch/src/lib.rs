@@ -14,6 +14,8 @@ mod control;
 mod determinism;
 mod effective;
 mod explain;
+#[cfg(feature = "train")]
+mod figures;
 mod frozen;
 mod host_batch;
 mod host_batcher;
@@ -22,6 +24,8 @@ mod loader;
 mod machine;
 mod maker;
 mod memory;
+#[cfg(feature = "train")]
+mod metrics;
 mod moved;
 mod prefetch;
 mod progress;
@@ -61,6 +65,8 @@ pub use layout::{HostError, Layout, SlotKey};
 pub use loader::PrefetchDataLoader;
 pub use maker::{MovedBatcher, PlainBatcher, StagedBatcher};
 pub use memory::{Fraction, MemoryLimit};
+#[cfg(feature = "train")]
+pub use metrics::{DataWaitMetric, LoaderMemoryMetric, PrefetchReadinessMetric};
 pub use prefetch::{Prefetch, PrefetchIter};
 pub use progress::PrefetchIterator;
 pub use row::Row;

@@ -21,12 +21,9 @@ pub(crate) struct PictureBatcher {
 impl Batcher<PictureItem, PictureBatch> for PictureBatcher {
     fn batch(&self, mut items: Vec<PictureItem>, device: &Device) -> PictureBatch {
         let (count, side) = (items.len(), self.side);
-        let values_of_one = CHANNELS * side * side;
-        let bytes = count * (values_of_one * size_of::<f32>() + size_of::<i64>());
-        let guard = self
-            .gauge
-            .start_batch(items.iter_mut().map(|item| &mut item.guard), bytes);
-        let mut values = Vec::with_capacity(count * values_of_one);
+        let guards = items.iter_mut().map(|item| &mut item.guard);
+        let guard = self.gauge.start_batch(guards, bytes(count, side));
+        let mut values = Vec::with_capacity(count * CHANNELS * side * side);
         for item in &items {
             normalise(&item.pixels, &self.norm, &mut values);
         }
@@ -41,6 +38,11 @@ impl Batcher<PictureItem, PictureBatch> for PictureBatcher {
             guard,
         )
     }
+}
+
+/// Bytes of the tensors of a batch of so many pictures.
+pub(crate) fn bytes(count: usize, side: usize) -> usize {
+    count * (CHANNELS * side * side * size_of::<f32>() + size_of::<i64>())
 }
 
 pub(crate) fn normalise(pixels: &[u8], norm: &Norm, values: &mut Vec<f32>) {

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::{self, ExitStatus};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use anyhow::Context as _;
@@ -18,26 +18,39 @@ pub(crate) const EXIT_CODE: u8 = 130;
 #[error("interrupted")]
 pub(crate) struct Interrupted;
 
-/// The folder that Ctrl-C removes.
-static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+/// The folder that Ctrl-C removes, if there is one. Who puts something into it has the lock, which
+/// Ctrl-C never gives back: what is removed stays so.
+static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
 static BEGUN: AtomicBool = AtomicBool::new(false);
 
-/// From now on Ctrl-C ends the process, and removes what [`remove`] names.
+/// The folder that Ctrl-C removes, while nobody else changes anything in it.
+#[derive(Debug)]
+pub(crate) struct Held(MutexGuard<'static, Option<PathBuf>>);
+
+/// Keeps Ctrl-C out of its folder, and once it has begun keeps the caller out for good.
+pub(crate) fn hold() -> Held {
+    Held(FOLDER.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Held {
+    /// From now on Ctrl-C removes this folder first.
+    pub(crate) fn remove(mut self, folder: PathBuf) {
+        *self.0 = Some(folder);
+    }
+}
+
+/// From now on Ctrl-C ends the process, and first removes the folder that it was told.
 pub(crate) fn or_clean_up() -> anyhow::Result<()> {
     let handler = || {
         BEGUN.store(true, Ordering::SeqCst);
-        if let Some(folder) = FOLDER.get() {
+        let held = hold();
+        if let Some(folder) = &*held.0 {
             // What cannot be removed stays in the folder for temporary files.
             let _ = fs::remove_dir_all(folder);
         }
         leave();
     };
     ctrlc::set_handler(handler).context("cannot watch for Ctrl-C")
-}
-
-/// From now on Ctrl-C removes this folder first; the first one named counts.
-pub(crate) fn remove(folder: PathBuf) {
-    let _ = FOLDER.set(folder);
 }
 
 /// Where Ctrl-C is ending the process, waits for that; what fails meanwhile is not worth a word.

@@ -35,7 +35,7 @@ pub(crate) struct PictureDataset {
 
 impl Dataset<PictureItem> for PictureDataset {
     fn get(&self, index: usize) -> Result<PictureItem, DatasetError> {
-        let guard = self.gauge.start_item(self.pictures.bytes() + 1);
+        let guard = self.gauge.start_item(self.pictures.item_bytes());
         let (picture, label) = self.pictures.get(index)?;
         let square = self.square(&picture);
         extra::spend(self.workload, index, square);

@@ -8,8 +8,8 @@ use burn::tensor::Device as BurnDevice;
 use burn_prefetch::{EffectiveConfig, PrefetchDataLoader, Rowwise, StagedBatcher, StagingStats};
 
 use crate::batch::PictureBatch;
-use crate::batcher::PictureBatcher;
-use crate::cli::{LoaderArgs, LoaderKind, Setup, Switch, Workload};
+use crate::batcher::{self, PictureBatcher};
+use crate::cli::{LoaderArgs, LoaderKind, Setup, Size, Switch, Workload};
 use crate::data::Pictures;
 use crate::device::Device;
 use crate::gauge::Gauge;
@@ -53,6 +53,13 @@ impl Fed {
             loader: Arc::<PrefetchDataLoader<_>>::clone(&loader),
             ours: Some(loader),
         }
+    }
+
+    /// The most bytes that it had reserved for batches.
+    pub(crate) fn reserved(&self) -> Option<u64> {
+        let stats = self.ours.as_ref()?.stats();
+        let of_budget = stats.budget.map(|budget| budget.used.most);
+        Some(of_budget.unwrap_or(stats.bytes.most))
     }
 
     /// How batches went through host memory; `None` where they do not.
@@ -101,6 +108,10 @@ impl Feed<'_> {
         let dataset = self.dataset(pass, &rows);
         if !args.is_staged(self.setup.device) {
             let builder = self.set(Builder::new(self.batcher()), args, pass);
+            let batch = batcher::bytes(self.setup.batch_size.get(), self.pictures.side);
+            let builder = builder
+                .max_batch_bytes(batch as u64)
+                .item_bytes(self.pictures.item_bytes() as u64);
             return Ok(builder.try_build(dataset)?);
         }
         let batcher = PictureRows {
@@ -126,6 +137,9 @@ impl Feed<'_> {
         }
         if let Some(total) = args.prefetch {
             builder = builder.prefetch(total);
+        }
+        if let Some(Size(bytes)) = args.memory_budget {
+            builder = builder.memory_budget(bytes);
         }
         builder
     }
@@ -159,8 +173,8 @@ fn staging(
     if let Some(batches) = args.staging.device_prefetch {
         builder = builder.device_prefetch(batches);
     }
-    if let Some(mebibytes) = args.staging.pinned_budget {
-        builder = builder.pinned_budget(mebibytes << 20);
+    if let Some(Size(bytes)) = args.staging.pinned_budget {
+        builder = builder.pinned_budget(bytes);
     }
     builder
 }
@@ -309,7 +323,7 @@ mod tests {
     fn what_a_cpu_has_no_use_for_is_named() {
         let args = LoaderArgs {
             staging: StagingArgs {
-                pinned_budget: Some(64),
+                pinned_budget: Some(Size(64 << 20)),
                 ..STAGED
             },
             ..LoaderArgs::plain(LoaderKind::Prefetch)
@@ -317,7 +331,7 @@ mod tests {
         let mut said = Vec::new();
         notes_on_staging(&args, Device::Flex, &mut said);
         let said = String::from_utf8(said).unwrap();
-        assert!(said.starts_with("note: --pinned-budget 64 has no effect: flex"));
+        assert!(said.starts_with("note: --pinned-budget 64MiB has no effect: flex"));
         assert_eq!(said.lines().count(), 1, "{said}");
     }
 }

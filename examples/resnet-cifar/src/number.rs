@@ -4,6 +4,17 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use clap::Arg;
+
+/// Takes what begins with a minus for a value, so that whoever reads it says what is allowed.
+pub(crate) fn signed(arg: Arg) -> Arg {
+    if arg.get_action().takes_values() {
+        arg.allow_negative_numbers(true)
+    } else {
+        arg
+    }
+}
+
 /// Reads a whole number of this range.
 pub(crate) fn within<T>(
     range: RangeInclusive<T>,

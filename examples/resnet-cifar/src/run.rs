@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::allocator;
 use crate::batch::PictureBatch;
 use crate::checksum::Checksum;
-use crate::cli::{Allocator, ContenderArgs, LoaderArgs, LoaderKind, RunArgs, Staging, Workload};
+use crate::cli::{
+    Allocator, ContenderArgs, LoaderArgs, LoaderKind, RunArgs, Size, Staging, Workload,
+};
 use crate::data::{Drawn, Owner, Pictures, Request, Split};
 use crate::gauge::Gauge;
 use crate::gpu::{self, GpuFigures, Watch};
@@ -40,6 +42,11 @@ pub(crate) struct Run {
     /// The most batches that may be alive; null where the loader has no such setting, or it was
     /// left alone.
     pub(crate) bound: Option<usize>,
+    /// The bytes that batches alive may have together, or that one has; null where none was set.
+    pub(crate) memory_budget: Option<u64>,
+    /// The most bytes that the loader had set aside for batches, by its own count; null where it
+    /// has none.
+    pub(crate) reserved_bytes: Option<u64>,
     /// Steps that were run, the warm-up among them.
     pub(crate) steps: u32,
     /// Steps at the start that no rate, no share and no wait counts.
@@ -157,6 +164,7 @@ fn measure(
     let timeline = timeline.stop();
     let seen = watch.map(Watch::stop);
     let gpu = seen.map(|seen| GpuFigures::new(seen, course.upload_rate(), loading.staging()));
+    let reserved_bytes = loading.reserved();
     drop(loading);
     let alive = gauge.alive();
     ensure!(alive == 0, "{alive} batches outlive their loader");
@@ -164,6 +172,7 @@ fn measure(
         peak_batches_alive: gauge.peak().batches,
         peak_batch_bytes: gauge.peak().bytes,
         peak_rss_above_baseline: rss,
+        reserved_bytes,
         timeline,
         gpu,
         ..figures(run, args, (&pictures.name, course))
@@ -189,6 +198,8 @@ fn figures(run: &RunArgs, args: &LoaderArgs, (data, course): (&str, Course)) -> 
         workers: run.setup.workers,
         batch_size: run.setup.batch_size.get(),
         bound: loader::bound(args, run.setup.workers),
+        memory_budget: args.memory_budget.map(|Size(bytes)| bytes),
+        reserved_bytes: None,
         steps: run.steps,
         warm_up_steps: run.warm_up(),
         data: data.to_owned(),
@@ -222,6 +233,9 @@ pub(crate) fn name(args: &LoaderArgs) -> String {
     }
     if let Some(total) = args.prefetch {
         words.push(format!("prefetch({total})"));
+    }
+    if let Some(size) = args.memory_budget {
+        words.push(format!("memory_budget({size})"));
     }
     match args.loader {
         LoaderKind::Burn => "Burn's loader".to_owned(),

@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use super::setup::{Setup, flag_of};
-use super::{Axis, LoaderArgs};
+use super::{Axis, LoaderArgs, Size};
 use crate::data::Source;
-use crate::number::within;
+use crate::number::{signed, within};
 
 const MOST_STEPS: u32 = 1_000_000;
 /// A minute.
@@ -24,18 +24,12 @@ pub(crate) struct RunArgs {
     pub(crate) setup: Setup,
     /// Training steps of each run, 2 to 1,000,000; the first fifth (at most 5) is warm-up and not
     /// measured.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 20,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "N", default_value_t = 20)]
     #[arg(value_parser = within(2..=MOST_STEPS))]
     pub(crate) steps: u32,
     /// Wait T milliseconds, 0 to 60,000, instead of training: what a fast device sees ("simulated
     /// step").
-    #[arg(long, value_name = "T", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0..=MOST_STEP_MS))]
+    #[arg(long, value_name = "T", value_parser = within(0..=MOST_STEP_MS))]
     pub(crate) step_ms: Option<u64>,
     /// What an item costs.
     #[arg(long, value_enum, default_value_t = Workload::Memory)]
@@ -59,24 +53,24 @@ pub(crate) enum Workload {
 }
 
 #[derive(Debug, Clone, Args)]
+#[command(mut_args = signed)]
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
     /// Runs of each contender, 1 to 1,000, in turn, so that what slows the machine for a while hits
     /// all alike; figures are medians, with the least and the most beside them.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 3,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "N", default_value_t = 3)]
     #[arg(value_parser = within(1..=MOST_RUNS))]
     pub(crate) runs: u32,
     /// Compare every combination instead of five contenders: `workers=0,1,2,4`, `prefetch=1,2,4`
-    /// (batches in all) or `prefetch-factor=1,2`, beside Burn's loader; alone it stands for
-    /// `workers=1,2,4 prefetch=1,2,4,8`.
+    /// (batches in all), `prefetch-factor=1,2`, `budget=1MiB,4MiB` or `staging=on,off`, beside Burn's
+    /// loader; alone it stands for `workers=1,2,4 prefetch=1,2,4,8`.
     #[arg(long, value_name = "AXIS=N,N,…", num_args = 0..)]
     pub(crate) sweep: Option<Vec<Axis>>,
+    /// Bytes of batches alive at most, 1KiB to 1024GiB or a number of MiB, and one batch at least, for
+    /// every contender but Burn's loader.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_budget: Option<Size>,
     /// The memory allocator of every contender.
     #[arg(long, value_enum, default_value_t = Allocator::System)]
     pub(crate) allocator: Allocator,
@@ -105,6 +99,7 @@ pub(crate) enum Allocator {
 }
 
 #[derive(Debug, Clone, Args)]
+#[command(mut_args = signed)]
 pub(crate) struct ContenderArgs {
     /// End as soon as standard input ends: a parent that is gone needs no row.
     #[arg(long)]

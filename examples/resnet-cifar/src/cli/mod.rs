@@ -5,16 +5,18 @@ mod compare;
 #[cfg(feature = "cuda")]
 mod gpu_check;
 mod setup;
+mod size;
 mod staging;
 mod train;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-pub(crate) use axis::{Axis, Setting};
+pub(crate) use axis::{Axis, Setting, Value};
 pub(crate) use compare::{Allocator, CompareArgs, ContenderArgs, RunArgs, Workload};
 #[cfg(feature = "cuda")]
 pub(crate) use gpu_check::{GpuCheckArgs, Point};
 pub(crate) use setup::{Architecture, Setup, flag_of};
+pub(crate) use size::Size;
 pub(crate) use staging::{Staging, StagingArgs, Switch};
 pub(crate) use train::{LoaderArgs, LoaderKind, TrainArgs};
 
@@ -27,6 +29,8 @@ Compare:
   resnet-cifar --workload jpeg --step-ms 50        on JPEG files, resized to 224 x 224
   resnet-cifar --sweep workers=1,2,4 prefetch=1,2,4,8 --step-ms 5 --report out
                                                    every combination; open out/index.html
+  resnet-cifar --sweep budget=1MiB,4MiB staging=off,on --step-ms 5
+                                                   budgets in bytes, plain and staged
   resnet-cifar --allocator mimalloc --json rows.json
                                                    with another allocator, and keep the figures
 Train:
@@ -135,11 +139,12 @@ mod tests {
             loader: LoaderKind::Prefetch,
             prefetch_factor: Some(6),
             prefetch: Some(7),
+            memory_budget: Some(Size(10 << 10)),
             staging: StagingArgs {
                 staging: Staging::On,
                 pin_memory: Some(Switch::Off),
                 device_prefetch: Some(8),
-                pinned_budget: Some(9),
+                pinned_budget: Some(Size(9 << 20)),
             },
         };
         let mut args: Vec<OsString> = vec!["resnet-cifar".into(), "contender".into()];
@@ -159,7 +164,7 @@ mod tests {
         let numeric = args.filter(|arg| {
             let names = arg.get_value_names().unwrap_or_default();
             let name = names.first().map_or("", |name| name.as_str());
-            ["N", "T", "SEED", "RATE"].contains(&name)
+            ["N", "T", "SEED", "RATE", "SIZE"].contains(&name)
         });
         let described = numeric.map(|arg| {
             let flag = format!("--{}", arg.get_long().unwrap());
@@ -170,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_number_beyond_reason_is_refused_by_name_with_the_range_that_help_gives() {
-        for (command, count) in [("compare", 9), ("train", 12), ("contender", 12)] {
+        for (command, count) in [("compare", 10), ("train", 13), ("contender", 13)] {
             let numbers = numbers(command);
             assert_eq!(numbers.len(), count, "{numbers:?}");
             for (flag, help) in &numbers {
@@ -186,8 +191,8 @@ mod tests {
         let sentence = said.lines().next().unwrap();
         let named = format!("'{value}' for '{flag}");
         assert!(sentence.contains(&named), "{said}");
-        let range = match sentence.split_once("choose a whole number from ") {
-            Some((_, range)) => range,
+        let range = match sentence.split_once(" from ") {
+            Some((_, range)) => range.split(", such as").next().unwrap(),
             None => "above 0",
         };
         let help = help.replace(',', "");

@@ -16,7 +16,7 @@ const MOST_IN_A_BATCH: NonZeroUsize = NonZeroUsize::MIN.saturating_add(8_191);
 /// Four times what networks for photographs take.
 const SIDES: std::ops::RangeInclusive<usize> = 8..=1_024;
 /// What the loader takes.
-const MOST_WORKERS: u16 = 1_024;
+pub(super) const MOST_WORKERS: u16 = 1_024;
 
 /// Data, model, batch, workers, seed.
 #[derive(Debug, Clone, Args)]
@@ -32,13 +32,11 @@ pub(crate) struct Setup {
     pub(crate) download: Option<Download>,
     /// How many training pictures `shapes` draws, 1 to 1,000,000 [default: 8192, in files 1024];
     /// `train` tests on an eighth as many others.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = within(NonZeroUsize::MIN..=MOST_IMAGES))]
+    #[arg(long, value_name = "N", value_parser = within(NonZeroUsize::MIN..=MOST_IMAGES))]
     pub(crate) images: Option<NonZeroUsize>,
     /// Side of a picture in pixels, 8 to 1,024 [default: 32, with JPEG files or ResNet-18 224];
     /// pictures of another size are resized as they are read.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = within(SIDES))]
+    #[arg(long, value_name = "N", value_parser = within(SIDES))]
     pub(crate) size: Option<usize>,
     /// The network.
     #[arg(long, value_enum, default_value_t = Architecture::Resnet8)]
@@ -48,32 +46,17 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "DEVICE", default_value = "flex")]
     pub(crate) device: Device,
     /// Pictures in a batch, 1 to 8,192.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "64",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "N", default_value = "64")]
     #[arg(value_parser = within(NonZeroUsize::MIN..=MOST_IN_A_BATCH))]
     pub(crate) batch_size: NonZeroUsize,
     /// Worker threads of the loader, 0 to 1,024; 0 loads on the training thread, and no batch is
     /// made ahead.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 2,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "N", default_value_t = 2)]
     #[arg(value_parser = within(0..=MOST_WORKERS))]
     pub(crate) workers: u16,
     /// Seed of the weights, the order, the augmentation and the drawn pictures, 0 to
     /// 18,446,744,073,709,551,615.
-    #[arg(
-        long,
-        value_name = "SEED",
-        default_value_t = 42,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "SEED", default_value_t = 42)]
     #[arg(value_parser = within(0..=u64::MAX))]
     pub(crate) seed: u64,
     /// Learning rate of SGD (momentum 0.9, weight decay 1e-4), above 0.
@@ -81,9 +64,7 @@ pub(crate) struct Setup {
         long,
         value_name = "RATE",
         default_value_t = 0.1,
-        value_parser = positive,
-        allow_negative_numbers = true
-    )]
+        value_parser = positive)]
     pub(crate) lr: f64,
 }
 

@@ -5,13 +5,12 @@ use std::ffi::OsString;
 use anyhow::ensure;
 use clap::{Args, ValueEnum};
 
+use super::Size;
 use super::setup::flag_of;
 use crate::device::Device;
 use crate::number::within;
 
 const MOST_ON_DEVICE: usize = 1_024;
-/// A tebibyte.
-const MOST_MEBIBYTES: u64 = 1 << 20;
 
 /// How the batches of burn-prefetch get to the device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Args)]
@@ -26,14 +25,12 @@ pub(crate) struct StagingArgs {
     pub(crate) pin_memory: Option<Switch>,
     /// Staged batches on the device ahead of the training, 0 to 1,024 (on cards only; without a
     /// word: 1); 0 uploads each when it is asked for.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0..=MOST_ON_DEVICE))]
+    #[arg(long, value_name = "N", value_parser = within(0..=MOST_ON_DEVICE))]
     pub(crate) device_prefetch: Option<usize>,
-    /// Page-lock at most so many MiB, 1 to 1,048,576 (on cards only; without a word: as many as
-    /// the batches alive need); what does not fit goes through other memory.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = within(1..=MOST_MEBIBYTES))]
-    pub(crate) pinned_budget: Option<u64>,
+    /// Page-lock at most so much, 1KiB to 1024GiB or a number of MiB (on cards only; without a
+    /// word: as much as the batches alive need); what does not fit goes through other memory.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) pinned_budget: Option<Size>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -99,7 +96,7 @@ impl StagingArgs {
     pub(crate) fn given(self) -> impl Iterator<Item = (&'static str, String)> {
         let pin = self.pin_memory.map(|switch| flag_of(&switch));
         let ahead = self.device_prefetch.map(|batches| batches.to_string());
-        let budget = self.pinned_budget.map(|mebibytes| mebibytes.to_string());
+        let budget = self.pinned_budget.map(|size| size.to_string());
         let all = [
             ("--pin-memory", pin),
             ("--device-prefetch", ahead),

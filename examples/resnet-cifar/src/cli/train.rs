@@ -8,27 +8,23 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use super::StagingArgs;
 use super::setup::{Setup, flag_of};
+use super::{Size, StagingArgs};
 use crate::device::Device;
-use crate::number::within;
+use crate::number::{signed, within};
 
 const MOST_EPOCHS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 const MOST_STEPS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999_999);
-const MOST_AHEAD: usize = 65_536;
+pub(super) const MOST_AHEAD: usize = 65_536;
 
 #[derive(Debug, Clone, Args)]
+#[command(mut_args = signed)]
 pub(crate) struct TrainArgs {
     #[command(flatten)]
     pub(crate) setup: Setup,
     /// Passes over the training pictures, 1 to 10,000; the learning rate falls to a tenth at 1/2
     /// and at 3/4 of all steps.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "2",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "N", default_value = "2")]
     #[arg(value_parser = within(NonZeroUsize::MIN..=MOST_EPOCHS))]
     pub(crate) epochs: NonZeroUsize,
     #[command(flatten)]
@@ -38,12 +34,7 @@ pub(crate) struct TrainArgs {
     pub(crate) out: Option<PathBuf>,
     /// Keep the training in the middle of epochs too, every N steps, 1 to 1,000,000 (burn-prefetch
     /// only): `--resume` then goes on with the next batch.
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "out",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "N", requires = "out")]
     #[arg(value_parser = within(NonZeroUsize::MIN..=MOST_STEPS))]
     pub(crate) save_every: Option<NonZeroUsize>,
     /// Continue after the last checkpoint in `--out DIR`, up to `--epochs` in all.
@@ -62,14 +53,15 @@ pub(crate) struct LoaderArgs {
     pub(crate) loader: LoaderKind,
     /// Batches alive for each worker, 0 to 65,536 (burn-prefetch only; learned as it runs where
     /// nothing is given).
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0..=MOST_AHEAD))]
+    #[arg(long, value_name = "N", value_parser = within(0..=MOST_AHEAD))]
     pub(crate) prefetch_factor: Option<usize>,
     /// Batches alive in total, 0 to 65,536 (burn-prefetch only); 0 makes each when it is asked for.
-    /// The stricter of the two wins.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = within(0..=MOST_AHEAD))]
+    #[arg(long, value_name = "N", value_parser = within(0..=MOST_AHEAD))]
     pub(crate) prefetch: Option<usize>,
+    /// Bytes of batches alive at most, 1KiB to 1024GiB or a number of MiB (burn-prefetch only), and
+    /// one batch at least. The strictest of the three wins.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_budget: Option<Size>,
     #[command(flatten)]
     pub(crate) staging: StagingArgs,
 }
@@ -91,6 +83,7 @@ impl LoaderArgs {
             loader,
             prefetch_factor: None,
             prefetch: None,
+            memory_budget: None,
             staging: StagingArgs::default(),
         }
     }
@@ -107,6 +100,9 @@ impl LoaderArgs {
             LoaderKind::Burn if bounded => bail!(
                 "--loader burn has no prefetch setting; leave --prefetch and --prefetch-factor out"
             ),
+            LoaderKind::Burn if self.memory_budget.is_some() => {
+                bail!("--loader burn keeps to no budget; leave --memory-budget out")
+            }
             LoaderKind::Burn => self.staging.check_unused(),
             LoaderKind::Prefetch => self.staging.check(),
         }
@@ -115,12 +111,16 @@ impl LoaderArgs {
     /// The same settings as command-line arguments, for a child process.
     pub(crate) fn to_args(&self) -> Vec<OsString> {
         let mut args = vec!["--loader".into(), flag_of(&self.loader).into()];
+        let factor = self.prefetch_factor.map(|batches| batches.to_string());
+        let total = self.prefetch.map(|batches| batches.to_string());
+        let budget = self.memory_budget.map(|size| size.to_string());
         for (flag, value) in [
-            ("--prefetch-factor", self.prefetch_factor),
-            ("--prefetch", self.prefetch),
+            ("--prefetch-factor", factor),
+            ("--prefetch", total),
+            ("--memory-budget", budget),
         ] {
             if let Some(value) = value {
-                args.extend([flag.into(), value.to_string().into()]);
+                args.extend([flag.into(), value.into()]);
             }
         }
         args.extend(self.staging.to_args());

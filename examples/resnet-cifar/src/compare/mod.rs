@@ -22,7 +22,7 @@ use crate::interrupt::{self, Interrupted};
 use crate::lifeline;
 use crate::report::{self, Comparison, ReportFolder};
 use crate::run::Run;
-use contenders::Contender;
+use contenders::{Common, Contender};
 pub(crate) use headline::headline;
 pub(crate) use row::Row;
 
@@ -30,9 +30,13 @@ pub(crate) use row::Row;
 pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
     args.run.check()?;
     let outputs = Outputs::of(args)?;
+    let common = Common {
+        workers: args.run.setup.workers,
+        memory_budget: args.memory_budget,
+    };
     let contenders = match &args.sweep {
-        None => contenders::five(args.run.setup.workers),
-        Some(axes) => contenders::sweep(axes, args.run.setup.workers)?,
+        None => contenders::five(common),
+        Some(axes) => contenders::sweep(axes, common)?,
     };
     gpu::note(args.run.setup.device);
     let started = Instant::now();
@@ -109,7 +113,7 @@ impl<'a> Stage<'a> {
         interrupt::or_clean_up()?;
         let drawn = Drawn::of(&request)?;
         let run = if let Some(folder) = &drawn {
-            args.run.with_data(folder.path())
+            args.run.with_data(folder.path().to_owned())
         } else {
             drop(request.load(Split::Train)?);
             args.run.clone()

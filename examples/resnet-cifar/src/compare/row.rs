@@ -54,6 +54,7 @@ impl Row {
                 cpu_seconds_per_1000_batches: median(|run| run.cpu_seconds_per_1000_batches),
                 peak_batches_alive: most(|run| run.peak_batches_alive),
                 peak_batch_bytes: most(|run| run.peak_batch_bytes),
+                reserved_bytes: runs.iter().filter_map(|run| run.reserved_bytes).max(),
                 peak_rss_above_baseline: runs
                     .iter()
                     .filter_map(|run| run.peak_rss_above_baseline)
@@ -98,6 +99,8 @@ pub(crate) mod tests {
             workers: 3,
             batch_size: 64,
             bound: Some(2),
+            memory_budget: None,
+            reserved_bytes: None,
             steps: 40,
             warm_up_steps: 5,
             data: "drawn shapes, 100 training records".to_owned(),

@@ -3,7 +3,7 @@
 use std::env;
 use std::fs;
 use std::io::{self, Cursor};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use image::{ImageFormat, RgbImage};
@@ -16,7 +16,7 @@ use crate::{interrupt, progress};
 const JPEG_SIDE: usize = 256;
 const PREFIX: &str = "resnet-cifar-drawn-";
 
-/// A folder of drawn pictures; removed when dropped.
+/// A folder of drawn pictures; removed when dropped, and by Ctrl-C.
 #[derive(Debug)]
 pub(crate) struct Drawn(TempDir);
 
@@ -31,8 +31,16 @@ impl Drawn {
         (named && folder.parent()? == env::temp_dir()).then(|| folder.clone())
     }
 
-    pub(crate) fn path(&self) -> PathBuf {
-        self.0.path().to_owned()
+    /// A folder that is there and that Ctrl-C removes, or neither.
+    fn empty() -> io::Result<Self> {
+        let held = interrupt::hold();
+        let dir = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
+        held.remove(dir.path().to_owned());
+        Ok(Self(dir))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
     }
 
     /// Draws the training pictures of a workload that reads files; `None` where it reads none, or
@@ -44,9 +52,7 @@ impl Drawn {
         if request.setup.data != Source::Shapes {
             return Ok(None);
         }
-        let dir = tempfile::Builder::new().prefix(PREFIX).tempdir();
-        let drawn = Self(dir.context("cannot make a folder for the drawn pictures")?);
-        interrupt::remove(drawn.path());
+        let drawn = Self::empty().context("cannot make a folder for the drawn pictures")?;
         drawn
             .fill(request, endings[0])
             .context("cannot write the drawn pictures")?;
@@ -58,11 +64,11 @@ impl Drawn {
             "png" => (SIDE, ImageFormat::Png),
             _ => (JPEG_SIDE, ImageFormat::Jpeg),
         };
-        let train = self.0.path().join("train");
-        fs::create_dir(&train)?;
+        let train = self.path().join("train");
         let names = shapes::names();
         for name in &names {
-            fs::create_dir(train.join(name))?;
+            let _held = interrupt::hold();
+            fs::create_dir_all(train.join(name))?;
         }
         let count = request.images();
         let drawing = shapes::draw(request.setup.seed, side, Split::Train);
@@ -70,11 +76,22 @@ impl Drawn {
         for (number, (picture, label)) in drawing.take(count).enumerate() {
             let class = train.join(&names[usize::from(label)]);
             let file = class.join(format!("{number:06}.{ending}"));
-            fs::write(file, encode(&picture, side, format)?)?;
+            let bytes = encode(&picture, side, format)?;
+            let held = interrupt::hold();
+            fs::write(file, bytes)?;
+            drop(held);
             bar.inc(1);
         }
         bar.finish_and_clear();
         Ok(())
+    }
+}
+
+impl Drop for Drawn {
+    fn drop(&mut self) {
+        let _held = interrupt::hold();
+        // What cannot be removed stays in the folder for temporary files.
+        let _ = fs::remove_dir_all(self.path());
     }
 }
 

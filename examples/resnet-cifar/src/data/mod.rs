@@ -138,9 +138,9 @@ impl Pictures {
         }
     }
 
-    /// Bytes of one picture.
-    pub(crate) fn bytes(&self) -> usize {
-        CHANNELS * self.side * self.side
+    /// Bytes of one picture and its class.
+    pub(crate) fn item_bytes(&self) -> usize {
+        CHANNELS * self.side * self.side + 1
     }
 }
 

@@ -33,8 +33,8 @@ fn table(comparison: &Comparison) -> String {
     text.push_str("|---");
     text.push_str(&"|---:".repeat(headings.len() - 1));
     text.push_str("|\n");
-    for row in &comparison.rows {
-        let cells = words::cells(row).into_iter();
+    for (row, cells) in words::lines(&comparison.rows) {
+        let cells = cells.into_iter();
         let mut cells: Vec<String> = cells.map(|cell| cell.replace('|', "\\|")).collect();
         if comparison.swept && row.on_frontier {
             cells[0].push_str(" ◆");

@@ -1,5 +1,6 @@
 //! What a comparison is shown as: a table, JSON, a chart, and a folder with a page for a browser.
 
+mod budget;
 mod card;
 mod chart;
 mod folder;

@@ -48,10 +48,10 @@ fn table(comparison: &Comparison) -> Markup {
         div class="wide" { table {
             thead { tr { @for heading in words::headings(rows) { th { (heading) } } } }
             tbody {
-                @for row in rows {
+                @for (row, cells) in words::lines(rows) {
                     @let best = *swept && row.on_frontier;
                     tr class=[best.then_some("best")] {
-                        @for (at, cell) in words::cells(row).iter().enumerate() {
+                        @for (at, cell) in cells.iter().enumerate() {
                             td { (cell) @if best && at == 0 { " ◆" } }
                         }
                     }

@@ -13,8 +13,7 @@ pub(crate) fn table(comparison: &Comparison) -> String {
         .load_style(UTF8_FULL_CONDENSED)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_header(words::headings(rows))
-        .add_rows(rows.iter().map(|row| {
-            let mut cells = words::cells(row);
+        .add_rows(words::lines(rows).map(|(row, mut cells)| {
             if *swept && row.on_frontier {
                 cells[0].push_str(" ◆");
             }

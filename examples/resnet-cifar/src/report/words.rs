@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use indicatif::HumanBytes;
 
-use super::card;
+use super::{budget, card};
 use crate::compare::Row;
 
-/// What the columns are called; those of a card come last, where one computed.
+/// What the columns are called; last those of budgets, where one was set, and of a card, where one
+/// computed.
 pub(super) fn headings(rows: &[Row]) -> Vec<&'static str> {
     let mut all = vec![
         "loader",
@@ -20,6 +21,9 @@ pub(super) fn headings(rows: &[Row]) -> Vec<&'static str> {
         "peak memory above baseline",
         "final loss",
     ];
+    if budget::is_set(rows) {
+        all.extend(budget::HEADINGS);
+    }
     if on_a_card(rows) {
         all.extend(card::HEADINGS);
     }
@@ -30,8 +34,20 @@ fn on_a_card(rows: &[Row]) -> bool {
     rows.iter().any(|row| row.run.gpu.is_some())
 }
 
-/// One row under these headings.
-pub(super) fn cells(row: &Row) -> Vec<String> {
+/// The rows under these headings.
+pub(super) fn lines(rows: &[Row]) -> impl Iterator<Item = (&Row, Vec<String>)> {
+    let budgets = budget::is_set(rows);
+    rows.iter().map(move |row| {
+        let mut all = cells(row);
+        if budgets {
+            all.extend(budget::cells(row));
+        }
+        all.extend(row.run.gpu.iter().flat_map(card::cells));
+        (row, all)
+    })
+}
+
+fn cells(row: &Row) -> Vec<String> {
     let run = &row.run;
     let alive = match run.bound {
         Some(bound) => format!("{} of {bound}", run.peak_batches_alive),
@@ -44,7 +60,7 @@ pub(super) fn cells(row: &Row) -> Vec<String> {
     ];
     let rss = run.peak_rss_above_baseline.map(bytes);
     let loss = run.final_loss.map(|loss| format!("{loss:.3}"));
-    let mut all = vec![
+    vec![
         run.name.clone(),
         rate(row),
         format!("{:.1} %", 100.0 * run.wait_share),
@@ -54,9 +70,7 @@ pub(super) fn cells(row: &Row) -> Vec<String> {
         bytes(run.peak_batch_bytes),
         rss.unwrap_or_else(|| "unknown".to_owned()),
         loss.unwrap_or_else(|| "none".to_owned()),
-    ];
-    all.extend(run.gpu.iter().flat_map(card::cells));
-    all
+    ]
 }
 
 /// The median and, of several runs, the slowest and the fastest.
@@ -119,6 +133,9 @@ pub(super) fn legend(rows: &[Row], swept: bool) -> Vec<String> {
          of the last 5 steps."
             .to_owned(),
     ];
+    if budget::is_set(rows) {
+        lines.push(budget::LEGEND.to_owned());
+    }
     if on_a_card(rows) {
         lines.extend(card::LEGEND.map(str::to_owned));
     }
@@ -192,15 +209,16 @@ mod tests {
 
     #[test]
     fn what_a_card_did_is_shown_where_one_computed() {
-        let mut row = row_of_test("staged");
-        let without = cells(&row).len();
-        assert_eq!(headings(std::slice::from_ref(&row)).len(), without);
-        row.run.gpu = Some(crate::gpu::tests::figures());
-        row.run.device = "cuda:1".to_owned();
-        let cells = cells(&row);
-        let rows = [row];
-        assert_eq!(headings(&rows).len(), cells.len());
-        assert!(cells.len() > without);
+        let columns = |rows: &[Row]| {
+            let counts: Vec<usize> = lines(rows).map(|(_, cells)| cells.len()).collect();
+            assert_eq!(counts, vec![headings(rows).len(); rows.len()]);
+            counts[0]
+        };
+        let mut rows = [row_of_test("staged")];
+        let without = columns(&rows);
+        rows[0].run.gpu = Some(crate::gpu::tests::figures());
+        rows[0].run.device = "cuda:1".to_owned();
+        assert!(columns(&rows) > without);
         assert!(legend(&rows, false).join(" ").contains("NVML"));
         assert!(title(&rows, false).contains(" on cuda:1;"));
     }

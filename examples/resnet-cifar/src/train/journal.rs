@@ -11,6 +11,7 @@ use burn::train::metric::store::{EpochSummary, MetricsUpdate, Split};
 use burn::train::metric::{MetricDefinition, MetricId, NumericEntry};
 use indicatif::ProgressBar;
 
+use super::watch::Watched;
 use crate::meter;
 use crate::progress;
 
@@ -60,6 +61,7 @@ struct Means {
     loss: f64,
     /// 0 to 100.
     accuracy: f64,
+    data: Watched,
 }
 
 /// How an epoch ended.
@@ -111,7 +113,7 @@ impl Pages {
         match name {
             "Loss" => means.loss = value,
             "Accuracy" => means.accuracy = value,
-            _ => {}
+            _ => means.data.note(name, value),
         }
         if name == "Loss" && !value.is_finite() {
             self.interrupter.0.stop(Some(DIVERGED));
@@ -128,8 +130,10 @@ impl Pages {
         } = self;
         let line = format!(
             "epoch {number}: loss {:.3}, {images_per_second:.0} images/s, test accuracy {:.2} % \
-             (chance: {chance:.0} %)",
-            train.loss, test.accuracy
+             (chance: {chance:.0} %){}",
+            train.loss,
+            test.accuracy,
+            Watched::words([train.data, test.data])
         );
         self.epochs.push(Epoch {
             number,

@@ -6,6 +6,7 @@ mod midway;
 mod quiet;
 mod schedule;
 mod steps;
+mod watch;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
@@ -13,18 +14,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
-use burn::data::dataloader::DataLoader;
 use burn::tensor::Device;
 use burn::train::logger::FileMetricLogger;
 use burn::train::metric::{AccuracyMetric, LearningRateMetric, LossMetric};
 use burn::train::{ExecutionStrategy, Interrupter, Learner, LearningResult, SupervisedTraining};
 
-use crate::batch::PictureBatch;
 use crate::cli::{LoaderKind, Setup, TrainArgs, Workload};
 use crate::data::{Owner, Pictures, Request, Split};
 use crate::gauge::Gauge;
 use crate::interrupt::{self, Interrupted};
-use crate::loader::Feed;
+use crate::loader::{Fed, Feed};
 use crate::model::ResNet;
 use crate::step;
 use journal::{DIVERGED, Epoch, Journal, Printing};
@@ -33,8 +32,6 @@ use midway::{Saver, Trouble};
 use quiet::Quiet;
 use schedule::Schedule;
 use steps::Learning;
-
-type Batches = Arc<dyn DataLoader<PictureBatch>>;
 
 /// What the training is stopped with by Ctrl-C.
 const INTERRUPTED: &str = "interrupted";
@@ -116,8 +113,7 @@ impl Training<'_> {
                 &Gauge::new(setup.batch_size.get()),
                 &self.device.clone().inner(),
             )
-            .testing(&self.args.loader)?
-            .loader;
+            .testing(&self.args.loader)?;
         let model = Learning { saver, ..model };
         let (title, name) = (setup.model.title(), &pictures.name);
         say(&format!("{title}; {name}; tested on {}", test.name))?;
@@ -143,13 +139,13 @@ impl Training<'_> {
         &self,
         pictures: &Arc<Pictures>,
         schedule: &Schedule,
-    ) -> anyhow::Result<(Batches, Option<Saver>)> {
+    ) -> anyhow::Result<(Fed, Option<Saver>)> {
         let args = self.args;
         let gauge = Gauge::new(args.setup.batch_size.get());
         let feed = self.feed(pictures, &gauge, &self.device);
         let batches = feed.training(&args.loader)?;
-        let Some(loader) = batches.ours else {
-            return Ok((batches.loader, None));
+        let Some(loader) = &batches.ours else {
+            return Ok((batches, None));
         };
         if let Some(midway) = self.kept.as_ref().and_then(|kept| kept.midway.as_ref()) {
             loader.restore(&midway.state).with_context(|| {
@@ -160,12 +156,12 @@ impl Training<'_> {
         let saver = |(kept, every): (&Kept, NonZeroUsize)| Saver {
             checkpoints: keep::checkpoints(&kept.folder),
             every,
-            loader: Arc::clone(&loader),
+            loader: Arc::clone(loader),
             schedule: schedule.clone(),
             trouble: Trouble(self.interrupter.clone()),
         };
         let saver = self.kept.as_ref().zip(args.save_every).map(saver);
-        Ok((loader, saver))
+        Ok((batches, saver))
     }
 
     fn feed<'a>(
@@ -186,12 +182,13 @@ impl Training<'_> {
 
     fn supervised(
         &self,
-        [train, test]: [Batches; 2],
+        [train, test]: [Fed; 2],
         journal: &Journal,
     ) -> anyhow::Result<SupervisedTraining<Learning>> {
         let folder = self.kept.as_ref().map(|kept| kept.folder.as_path());
         let strategy = ExecutionStrategy::SingleDevice(self.device.clone());
-        let mut training = SupervisedTraining::new(folder.unwrap_or(Path::new("")), train, test)
+        let folder = folder.unwrap_or(Path::new(""));
+        let mut training = SupervisedTraining::new(folder, train.loader, test.loader)
             .metrics((LossMetric::new(), AccuracyMetric::new()))
             .metric_train_numeric(LearningRateMetric::new())
             .num_epochs(self.args.epochs.get())
@@ -199,6 +196,10 @@ impl Training<'_> {
             .with_interrupter(self.interrupter.clone())
             .with_application_logger(None)
             .with_progress_logger(journal.clone());
+        // The loader for testing is ours in any case; beside Burn's it is nothing to compare.
+        if let (Some(train), Some(test)) = (&train.ours, &test.ours) {
+            training = watch::watched(training, [train, test]);
+        }
         // The first that is asked for past values is the one that has them.
         if let Some(kept) = &self.kept {
             let [model, optimizer, scheduler] = kept.files();

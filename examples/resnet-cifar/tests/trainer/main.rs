@@ -1,6 +1,7 @@
 //! The trainer as a user runs it, from the command line to the last figure.
 #![cfg(test)]
 
+mod budget;
 mod compare;
 #[cfg(feature = "cuda")]
 mod cuda;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use crate::support::{contender, count, trainer};
+use crate::support::{contender, count, printed, trainer};
 use serde_json::Value;
 
 /// 30 steps of 16 over 300 pictures: a short batch at the end of each epoch, and a second epoch.
@@ -128,4 +128,37 @@ fn train_reports_loss_and_test_accuracy_of_every_epoch() {
     let accuracy = accuracy.split(' ').next().unwrap();
     let last = format!("test accuracy after epoch 2: {accuracy}");
     assert!(lines[3].starts_with(&last), "{text}");
+}
+
+/// The numbers behind "data:" in the line of the first epoch, six of them, or none.
+fn data_of(more: &[&str]) -> Vec<f64> {
+    let few = ["train", "--images", "128", "--batch-size", "16"];
+    let text = printed(&[&few[..], &["--epochs", "1", "--plain"], more].concat());
+    let line = text.lines().nth(1).unwrap();
+    let data = line.split("; data: ").nth(1).unwrap_or_default();
+    let words = data.split([' ', ',']);
+    words.filter_map(|word| word.parse().ok()).collect()
+}
+
+#[test]
+fn train_tells_what_its_loaders_waited_and_held_and_nothing_of_burns() {
+    // Each batch is made when it is asked for: none is ready, and one is alive at a time.
+    let inline = data_of(&["--workers", "0"]);
+    // Pictures of 3 x 32 x 32 bytes and floats with their classes, 16 in a batch, in MiB.
+    let batch = 16.0 * (3072.0 * 5.0 + 1.0 + 8.0) / f64::from(1 << 20);
+    for of_split in inline.chunks(3) {
+        let [wait, ready, memory] = of_split else {
+            panic!("{inline:?}")
+        };
+        assert!(*wait > 0.0 && *ready == 0.0, "{inline:?}");
+        assert!((memory - batch).abs() < 0.006, "{inline:?}: {batch}");
+    }
+    assert_eq!(inline.len(), 6);
+    // Of two batches alive one is in the making at most, or both are.
+    let ahead = data_of(&["--workers", "2", "--prefetch", "2"]);
+    assert!(
+        ahead[2] > batch && ahead[2] < 2.0 * batch + 0.01,
+        "{ahead:?}"
+    );
+    assert_eq!(data_of(&["--loader", "burn"]), [0.0; 0]);
 }

@@ -92,6 +92,9 @@ fn settings_that_mean_nothing() {
         ["--size", "4"],
         ["--runs", "0"],
         ["--sweep", "threads=1"],
+        ["--sweep", "budget=8MB"],
+        ["--memory-budget", "0"],
+        ["--memory-budget", "many"],
         ["--allocator", "jemalloc"],
         ["--workload", "video"],
     ] {
