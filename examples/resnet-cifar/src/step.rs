@@ -1,6 +1,6 @@
 //! What happens to a batch: a training step, or a wait that stands for one.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use burn::nn::loss::{CrossEntropyLoss, CrossEntropyLossConfig};
@@ -19,7 +19,7 @@ use crate::pause::pause;
 #[derive(Debug)]
 pub(crate) enum Step {
     Train(Box<Trainer>),
-    /// The training thread sleeps that long: what the loader sees of a fast device.
+    /// The training thread has the batch that long: what the loader sees of a fast device.
     Simulated(Duration),
 }
 
@@ -31,14 +31,42 @@ pub(crate) struct Trainer {
     rate: f64,
 }
 
+/// What became of a batch.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// Before the step; none where that is simulated.
+    pub(crate) loss: Option<f32>,
+    /// How long the step took.
+    pub(crate) stepped: Duration,
+    /// How long it took to let go of the batch afterwards; nothing where the training itself
+    /// consumes it.
+    pub(crate) dropped: Duration,
+}
+
 impl Step {
-    /// The loss of this batch before the step; none where the step is simulated.
-    pub(crate) fn run(&mut self, batch: PictureBatch) -> anyhow::Result<Option<f32>> {
+    /// Does it with this batch, and looks at the clock.
+    pub(crate) fn run(&mut self, batch: PictureBatch) -> anyhow::Result<Done> {
+        let began = Instant::now();
         match self {
-            Self::Train(trainer) => trainer.step(batch).map(Some),
+            Self::Train(trainer) => {
+                let loss = trainer.step(batch)?;
+                Ok(Done {
+                    loss: Some(loss),
+                    stepped: began.elapsed(),
+                    dropped: Duration::ZERO,
+                })
+            }
             Self::Simulated(wait) => {
-                pause(*wait);
-                Ok(None)
+                // What the device would do is a part of the step that is simulated.
+                let batch = batch.normalised();
+                pause(wait.saturating_sub(began.elapsed()));
+                let stepped = began.elapsed();
+                drop(batch);
+                Ok(Done {
+                    loss: None,
+                    stepped,
+                    dropped: began.elapsed() - stepped,
+                })
             }
         }
     }

@@ -125,6 +125,9 @@ pub(super) fn legend(rows: &[Row], swept: bool) -> Vec<String> {
     };
     let mut lines = vec![
         format!("images/s: {runs}. CPU: of the whole process, warm-up left out."),
+        "A step's time is the wait in next(), the step and dropping the batch; what is measured is read \
+         between steps, or after the last."
+            .to_owned(),
         "next(): how long the training thread waited in it; half, 95 % and 99 % of all waits were \
          shorter."
             .to_owned(),

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod budget;
+mod clock;
 mod compare;
 #[cfg(feature = "cuda")]
 mod cuda;
