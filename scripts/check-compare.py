@@ -52,6 +52,8 @@ FIELDS = {
     "images_per_second": ("a number above 0", lambda v: is_number(v) and v > 0),
     "images_per_second_of_runs": ("a list of numbers above 0", list_of(lambda v: is_number(v) and v > 0)),
     "wait_share": ("a share from 0 to 1", is_share),
+    "step_share": ("a share from 0 to 1", is_share),
+    "drop_share": ("a share from 0 to 1", is_share),
     "wait_p50_seconds": ("seconds", is_wait),
     "wait_p95_seconds": ("seconds", is_wait),
     "wait_p99_seconds": ("seconds", is_wait),
@@ -61,11 +63,11 @@ FIELDS = {
     "timeline": ("a list of looks at memory", list_of(lambda v: isinstance(v, dict) and is_count(v.get("batch_bytes")))),
     "peak_batches_alive": ("a count", is_count),
     "peak_batch_bytes": ("bytes", is_count),
-    "peak_rss_above_baseline": ("bytes, or null where unknown", or_null(is_count)),
+    "peak_rss_above_baseline_bytes": ("bytes, or null where unknown", or_null(is_count)),
     "final_loss": ("a finite number, or null", or_null(is_number)),
     "batch_size": ("a count above 0", lambda v: is_count(v) and v > 0),
     "bound": ("a count above 0, or null", or_null(lambda v: is_count(v) and v > 0)),
-    "memory_budget": ("bytes above 0, or null", or_null(lambda v: is_count(v) and v > 0)),
+    "memory_budget_bytes": ("bytes above 0, or null", or_null(lambda v: is_count(v) and v > 0)),
     "reserved_bytes": ("bytes, null for Burn", or_null(is_count)),
     "steps": ("a count above 0", lambda v: is_count(v) and v > 0),
     "data": ("a text", lambda v: isinstance(v, str) and v != ""),
@@ -121,11 +123,8 @@ def faults_of(runs):
         if run["bound"] is not None and run["peak_batches_alive"] > run["bound"]:
             faults.append(f"{run['name']}: {run['peak_batches_alive']} batches alive, bound {run['bound']}")
         faults += budget_faults(run)
-        # Without workers both loaders make a batch when it is asked for: "below" cannot be asked there. A class
-        # has a few bytes more in a row of a staged batch than in an item.
+        # Without workers both loaders make a batch when it is asked for: "below" cannot be asked there.
         above = run["peak_batch_bytes"] - burn["peak_batch_bytes"]
-        if run.get("staged") and run["workers"] == 0:
-            above -= burn["peak_batch_bytes"] // 100
         if above > 0 or (above == 0 and run["workers"] > 0):
             faults.append(
                 f"{run['name']}: {run['peak_batch_bytes']} batch bytes alive,"
@@ -136,7 +135,7 @@ def faults_of(runs):
 
 def budget_faults(run):
     """A budget holds by the count of the guards and by the loader's own, unless one batch is larger."""
-    budget, alive = run["memory_budget"], run["peak_batches_alive"]
+    budget, alive = run["memory_budget_bytes"], run["peak_batches_alive"]
     if budget is None or alive <= 1:
         return []
     counts = {field: run[field] for field in ("peak_batch_bytes", "reserved_bytes")}

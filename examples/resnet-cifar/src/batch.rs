@@ -26,7 +26,9 @@ pub(crate) enum Images {
 }
 
 impl PictureBatch {
+    /// A batch that its batcher is done with.
     pub(crate) fn new(images: Images, targets: Tensor<1, Int>, guard: BatchGuard) -> Self {
+        guard.ready();
         Self {
             images,
             targets,

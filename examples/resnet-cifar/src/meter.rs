@@ -31,15 +31,24 @@ impl Sample {
     }
 }
 
-/// How long `next()` took, over many steps: nanoseconds and how often, in rising order, exact to
-/// one part in a thousand.
+/// How long `next()` took, over many steps, in rising order, exact to one part in a thousand.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Waits(pub(crate) Vec<(u64, u64)>);
+pub(crate) struct Waits(pub(crate) Vec<Wait>);
+
+/// How often `next()` took so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Wait {
+    pub(crate) nanoseconds: u64,
+    pub(crate) count: u64,
+}
 
 impl Waits {
     pub(crate) fn of(samples: &[Sample]) -> Self {
         let waits = samples.iter().map(|sample| sample.waited.as_nanos());
-        let waits = waits.map(|wait| (u64::try_from(wait).unwrap_or(u64::MAX), 1));
+        let waits = waits.map(|wait| Wait {
+            nanoseconds: u64::try_from(wait).unwrap_or(u64::MAX),
+            count: 1,
+        });
         Self(Vec::new()).and(waits)
     }
 
@@ -49,29 +58,31 @@ impl Waits {
         self.and(others.0.iter().copied())
     }
 
-    fn and(&self, others: impl Iterator<Item = (u64, u64)>) -> Self {
-        let mut all = histogram();
-        for (wait, count) in self.0.iter().copied().chain(others) {
-            all.saturating_record_n(wait, count);
-        }
+    fn and(&self, others: impl Iterator<Item = Wait>) -> Self {
+        let all = histogram(self.0.iter().copied().chain(others));
         let recorded = all.iter_recorded();
-        let buckets = recorded.map(|step| (step.value_iterated_to(), step.count_at_value()));
+        let buckets = recorded.map(|step| Wait {
+            nanoseconds: step.value_iterated_to(),
+            count: step.count_at_value(),
+        });
         Self(buckets.collect())
     }
 
     /// The wait that this share of all waits does not exceed.
     pub(crate) fn quantile(&self, share: f64) -> Duration {
-        let mut all = histogram();
-        for &(wait, count) in &self.0 {
-            all.saturating_record_n(wait, count);
-        }
+        let all = histogram(self.0.iter().copied());
         Duration::from_nanos(all.value_at_quantile(share))
     }
 }
 
 /// A nanosecond to more than a minute, three digits.
-fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, 1 << 37, 3).expect("the bounds are in order and 3 digits are few")
+fn histogram(waits: impl Iterator<Item = Wait>) -> Histogram<u64> {
+    let mut all = Histogram::new_with_bounds(1, 1 << 37, 3)
+        .expect("the bounds are in order and 3 digits are few");
+    for wait in waits {
+        all.saturating_record_n(wait.nanoseconds, wait.count);
+    }
+    all
 }
 
 /// The median over the steps of images a second.

@@ -24,7 +24,7 @@ pub(crate) struct Moment {
     /// Since the training loop began.
     pub(crate) seconds: f64,
     /// Resident bytes of the process above those at the start; null where the system does not say.
-    pub(crate) rss_above_start: Option<usize>,
+    pub(crate) rss_above_start_bytes: Option<usize>,
     /// Bytes of items and batches alive.
     pub(crate) batch_bytes: usize,
 }
@@ -106,7 +106,7 @@ impl Watch {
         let now = memory::resident().zip(self.at_start);
         Moment {
             seconds: self.began.elapsed().as_secs_f64(),
-            rss_above_start: now.map(|(now, start)| now.saturating_sub(start)),
+            rss_above_start_bytes: now.map(|(now, start)| now.saturating_sub(start)),
             batch_bytes: self.gauge.bytes(),
         }
     }
@@ -139,7 +139,7 @@ mod tests {
     fn moment(seconds: f64) -> Moment {
         Moment {
             seconds,
-            rss_above_start: None,
+            rss_above_start_bytes: None,
             batch_bytes: 0,
         }
     }

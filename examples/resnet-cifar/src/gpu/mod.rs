@@ -18,9 +18,9 @@ pub(crate) use watch::Watch;
 pub(crate) struct GpuFigures {
     /// Most bytes in use on the card above those in use before the run; null where the driver's
     /// library for management (NVML) does not say.
-    pub(crate) peak_memory: Option<u64>,
+    pub(crate) peak_memory_bytes: Option<u64>,
     /// The share of time in which a kernel ran, 0 to 1, warm-up left out; null likewise.
-    pub(crate) utilisation: Option<f64>,
+    pub(crate) utilisation_share: Option<f64>,
     /// Bytes of batches that were handed to the card in a second of training.
     pub(crate) upload_bytes_per_second: f64,
     /// Bytes that the loader had page-locked at the end; null where it stages nothing.
@@ -50,8 +50,8 @@ pub(crate) fn memory_in_use(device: Device) -> Option<u64> {
 impl GpuFigures {
     pub(crate) fn new(seen: Seen, upload_rate: f64, staging: Option<StagingStats>) -> Self {
         Self {
-            peak_memory: seen.peak_memory,
-            utilisation: seen.utilisation,
+            peak_memory_bytes: seen.peak_memory_bytes,
+            utilisation_share: seen.utilisation,
             upload_bytes_per_second: upload_rate,
             pinned_bytes: staging.map(|stats| stats.pinned_bytes),
             pageable_fallbacks: staging.map(|stats| stats.pageable_fallbacks),
@@ -62,8 +62,8 @@ impl GpuFigures {
     pub(crate) fn of(runs: impl Iterator<Item = Self> + Clone) -> Option<Self> {
         let rates = runs.clone().map(|run| run.upload_bytes_per_second);
         Some(Self {
-            peak_memory: runs.clone().filter_map(|run| run.peak_memory).max(),
-            utilisation: meter::median(runs.clone().filter_map(|run| run.utilisation)),
+            peak_memory_bytes: runs.clone().filter_map(|run| run.peak_memory_bytes).max(),
+            utilisation_share: meter::median(runs.clone().filter_map(|run| run.utilisation_share)),
             upload_bytes_per_second: meter::median(rates)?,
             pinned_bytes: runs.clone().filter_map(|run| run.pinned_bytes).max(),
             pageable_fallbacks: runs.filter_map(|run| run.pageable_fallbacks).max(),
@@ -78,8 +78,8 @@ pub(crate) mod tests {
     /// What a staged run on a card might show.
     pub(crate) fn figures() -> GpuFigures {
         GpuFigures {
-            peak_memory: Some(3 << 30),
-            utilisation: Some(0.875),
+            peak_memory_bytes: Some(3 << 30),
+            utilisation_share: Some(0.875),
             upload_bytes_per_second: 512.0 * 1024.0 * 1024.0,
             pinned_bytes: Some(6 << 20),
             pageable_fallbacks: Some(7),
@@ -89,8 +89,8 @@ pub(crate) mod tests {
     #[test]
     fn several_runs_are_their_medians_and_mosts_and_none_is_nothing() {
         let mut runs = [figures(); 3];
-        runs[0].utilisation = Some(0.5);
-        runs[1].peak_memory = None;
+        runs[0].utilisation_share = Some(0.5);
+        runs[1].peak_memory_bytes = None;
         runs[2].pageable_fallbacks = Some(9);
         let all = GpuFigures::of(runs.iter().copied()).unwrap();
         let expected = GpuFigures {

@@ -27,7 +27,7 @@ pub(super) struct Look {
 /// What a watch has seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Seen {
-    pub(super) peak_memory: Option<u64>,
+    pub(super) peak_memory_bytes: Option<u64>,
     pub(super) utilisation: Option<f64>,
 }
 
@@ -127,7 +127,7 @@ impl State {
     fn seen(&self) -> Seen {
         let above = |(most, first): (u64, u64)| most.saturating_sub(first);
         Seen {
-            peak_memory: self.most.zip(self.first).map(above),
+            peak_memory_bytes: self.most.zip(self.first).map(above),
             utilisation: (self.looks > 0).then(|| self.busy / meter::to_f64(self.looks)),
         }
     }
@@ -165,7 +165,7 @@ mod tests {
             all_seen.recv_timeout(Duration::from_mins(1)).unwrap();
         }
         let seen = watch.stop();
-        assert_eq!(seen.peak_memory, Some(70));
+        assert_eq!(seen.peak_memory_bytes, Some(70));
         assert_eq!(seen.utilisation, Some(0.75));
     }
 

@@ -81,16 +81,16 @@ fn run(card: &Card, data: &Source, (args, workers): ([&str; 4], u8)) -> anyhow::
 fn finding(what: String, run: &Run) -> Finding {
     let unknown = || "unknown".to_owned();
     let gpu = run.gpu.as_ref();
-    let memory = gpu.and_then(|gpu| gpu.peak_memory);
+    let memory = gpu.and_then(|gpu| gpu.peak_memory_bytes);
     let memory = memory.and_then(|bytes| usize::try_from(bytes).ok());
-    let busy = gpu.and_then(|gpu| gpu.utilisation);
+    let busy = gpu.and_then(|gpu| gpu.utilisation_share);
     let found = format!(
         "{:.0} images/s, GPU {} busy, waiting {:.1} %, device memory {}, host memory {}",
         run.images_per_second,
         busy.map_or_else(unknown, |share| format!("{:.0} %", 100.0 * share)),
         100.0 * run.wait_share,
         memory.map_or_else(unknown, report::bytes),
-        run.peak_rss_above_baseline
+        run.peak_rss_above_baseline_bytes
             .map_or_else(unknown, report::bytes),
     );
     // Without workers the training thread makes every batch itself.

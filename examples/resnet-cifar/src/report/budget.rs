@@ -12,7 +12,7 @@ pub(super) const LEGEND: &str = "Memory budget: bytes that batches alive may hav
 
 /// Whether any of these rows has a budget.
 pub(super) fn is_set(rows: &[Row]) -> bool {
-    rows.iter().any(|row| row.run.memory_budget.is_some())
+    rows.iter().any(|row| row.run.memory_budget_bytes.is_some())
 }
 
 /// One row under these headings.
@@ -21,7 +21,7 @@ pub(super) fn cells(row: &Row) -> [String; 2] {
         Some(count) => bytes(usize::try_from(count).unwrap_or(usize::MAX)),
         None => "none".to_owned(),
     };
-    [row.run.memory_budget, row.run.reserved_bytes].map(shown)
+    [row.run.memory_budget_bytes, row.run.reserved_bytes].map(shown)
 }
 
 #[cfg(test)]
@@ -34,7 +34,7 @@ mod tests {
     fn a_budget_is_shown_with_what_was_reserved_and_a_loader_without_says_so() {
         let mut rows = ["Burn's loader", "memory_budget(8MiB)"].map(row_of_test);
         assert!(!is_set(&rows));
-        rows[1].run.memory_budget = Some(8 << 20);
+        rows[1].run.memory_budget_bytes = Some(8 << 20);
         rows[1].run.reserved_bytes = Some(5 << 20);
         assert!(is_set(&rows));
         assert_eq!(cells(&rows[0]), ["none", "none"]);

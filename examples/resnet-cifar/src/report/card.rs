@@ -25,11 +25,11 @@ pub(super) fn cells(gpu: &GpuFigures) -> [String; 5] {
     let unknown = || "unknown".to_owned();
     let whole = |count: u64| bytes(usize::try_from(count).unwrap_or(usize::MAX));
     let busy = gpu
-        .utilisation
+        .utilisation_share
         .map(|share| format!("{:.0} %", 100.0 * share));
     let none = || "none".to_owned();
     [
-        gpu.peak_memory.map_or_else(unknown, whole),
+        gpu.peak_memory_bytes.map_or_else(unknown, whole),
         busy.unwrap_or_else(unknown),
         format!("{}/s", rate(gpu.upload_bytes_per_second)),
         gpu.pinned_bytes.map_or_else(none, whole),
@@ -58,8 +58,8 @@ mod tests {
         let shown = cells(&figures());
         assert_eq!(shown, ["3.00 GiB", "88 %", "512.00 MiB/s", "6.00 MiB", "7"]);
         let plain = GpuFigures {
-            peak_memory: None,
-            utilisation: None,
+            peak_memory_bytes: None,
+            utilisation_share: None,
             pinned_bytes: None,
             pageable_fallbacks: None,
             ..figures()

@@ -58,7 +58,7 @@ fn cells(row: &Row) -> Vec<String> {
         row.wait_p95_seconds,
         row.wait_p99_seconds,
     ];
-    let rss = run.peak_rss_above_baseline.map(bytes);
+    let rss = run.peak_rss_above_baseline_bytes.map(bytes);
     let loss = run.final_loss.map(|loss| format!("{loss:.3}"));
     vec![
         run.name.clone(),
@@ -131,7 +131,9 @@ pub(super) fn legend(rows: &[Row], swept: bool) -> Vec<String> {
         "next(): how long the training thread waited in it; half, 95 % and 99 % of all waits were \
          shorter."
             .to_owned(),
-        "Batches alive: begun and not yet asked for, \"of\" the bound that was set.".to_owned(),
+        "Batches alive: from the first fetch until the next() that returns one takes it, \"of\" the bound \
+         that was set; bytes: of their items and tensors."
+            .to_owned(),
         "Peak memory: above the most that the same training held without a loader. Final loss: mean \
          of the last 5 steps."
             .to_owned(),

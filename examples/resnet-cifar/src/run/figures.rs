@@ -22,7 +22,7 @@ pub(crate) struct Run {
     /// left alone.
     pub(crate) bound: Option<usize>,
     /// The bytes that batches alive may have together, or that one has; null where none was set.
-    pub(crate) memory_budget: Option<u64>,
+    pub(crate) memory_budget_bytes: Option<u64>,
     /// The most bytes that the loader had set aside for batches, by its own count; null where it
     /// has none.
     pub(crate) reserved_bytes: Option<u64>,
@@ -50,11 +50,10 @@ pub(crate) struct Run {
     /// How long `next()` took.
     pub(crate) waits: Waits,
     pub(crate) peak_batches_alive: usize,
-    /// Bytes.
     pub(crate) peak_batch_bytes: usize,
     /// Bytes above the most that a training without any loader held before; null where the system
     /// keeps no peak that can start anew.
-    pub(crate) peak_rss_above_baseline: Option<usize>,
+    pub(crate) peak_rss_above_baseline_bytes: Option<usize>,
     pub(crate) timeline: Vec<Moment>,
     /// The mean of the last five losses; null where the step is simulated.
     pub(crate) final_loss: Option<f32>,

@@ -42,7 +42,8 @@ fn one_batch(row: &Value) -> u64 {
 /// The guards' count and the loader's own, against what was allowed.
 fn check(row: &Value) {
     let [budget, reserved, measured] =
-        ["memory_budget", "reserved_bytes", "peak_batch_bytes"].map(|field| count(row, field));
+        ["memory_budget_bytes", "reserved_bytes", "peak_batch_bytes"]
+            .map(|field| count(row, field));
     let allowed = budget.max(one_batch(row));
     assert!(measured <= allowed, "{measured} of {allowed}: {row}");
     assert!(reserved <= allowed, "{reserved} of {allowed}: {row}");
@@ -63,7 +64,7 @@ fn batch_bytes_stay_within_every_budget_of_a_sweep_or_are_those_of_one_batch() {
         // The bound on batches is not what holds them.
         let alive = count(row, "peak_batches_alive");
         let plain = row["staged"] == false;
-        match count(row, "memory_budget") >> 10 {
+        match count(row, "memory_budget_bytes") >> 10 {
             32 => assert_eq!(alive, 1, "{row}"),
             512 if plain => assert!((2..=3).contains(&alive), "{row}"),
             // A batch of the window's eight less, and the budget is full of the others.
@@ -72,7 +73,7 @@ fn batch_bytes_stay_within_every_budget_of_a_sweep_or_are_those_of_one_batch() {
         }
     }
     for row in burns {
-        assert!(row["memory_budget"].is_null() && row["reserved_bytes"].is_null());
+        assert!(row["memory_budget_bytes"].is_null() && row["reserved_bytes"].is_null());
         assert!(row["wait_p99_seconds"].as_f64().unwrap() >= 0.0);
     }
     for file in ["index.html", "report.md"] {
@@ -97,7 +98,7 @@ fn a_budget_of_the_command_line_is_every_contenders_but_burns() {
     let (rows, table) = rows(&["--memory-budget", "1"]);
     assert_eq!(rows.len(), 5);
     for row in &rows[1..] {
-        assert_eq!(count(row, "memory_budget"), 1 << 20);
+        assert_eq!(count(row, "memory_budget_bytes"), 1 << 20);
         assert!(
             row["name"]
                 .as_str()
@@ -106,14 +107,14 @@ fn a_budget_of_the_command_line_is_every_contenders_but_burns() {
         );
         check(row);
     }
-    assert!(rows[0]["memory_budget"].is_null());
+    assert!(rows[0]["memory_budget_bytes"].is_null());
     assert!(table.contains("1.00 MiB"), "{table}");
 }
 
 #[test]
 fn without_a_budget_there_is_no_column_of_it() {
     let (rows, table) = rows(&["--sweep", "workers=1", "prefetch=1"]);
-    assert!(rows.iter().all(|row| row["memory_budget"].is_null()));
+    assert!(rows.iter().all(|row| row["memory_budget_bytes"].is_null()));
     assert!(!table.contains("budget"), "{table}");
     // What is declared is counted all the same: one batch alive, in the making or made.
     assert_eq!(count(&rows[1], "reserved_bytes"), ITEMS + TENSORS);

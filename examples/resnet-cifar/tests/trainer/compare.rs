@@ -84,7 +84,7 @@ fn check(rows: &[Value]) {
         assert!((0.0..=1.0).contains(&row["wait_share"].as_f64().unwrap()));
         assert!(row["final_loss"].is_null(), "a simulated step has no loss");
         check_waits(row);
-        assert!(row.get("peak_rss_above_baseline").is_some());
+        assert!(row.get("peak_rss_above_baseline_bytes").is_some());
         assert_eq!(
             (
                 count(row, "workers"),
@@ -117,7 +117,7 @@ fn check_waits(row: &Value) {
         "{quantiles:?}"
     );
     let waits = row["waits"].as_array().unwrap().iter();
-    let counted: u64 = waits.map(|bucket| bucket[1].as_u64().unwrap()).sum();
+    let counted: u64 = waits.map(|wait| count(wait, "count")).sum();
     let steps = count(row, "steps") - count(row, "warm_up_steps");
     let runs = row["images_per_second_of_runs"].as_array().unwrap().len();
     assert_eq!(counted, steps * runs as u64);

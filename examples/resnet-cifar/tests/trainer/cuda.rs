@@ -86,7 +86,7 @@ fn a_run_on_a_card_says_what_was_uploaded_and_what_stays_unknown() {
     assert!(gpu["upload_bytes_per_second"].as_f64().unwrap() > 0.0);
     assert!(gpu["pinned_bytes"].is_null(), "nothing was staged");
     // Where a real card's library is, it answers; it is no part of the stand-in.
-    if gpu["peak_memory"].is_null() {
+    if gpu["peak_memory_bytes"].is_null() {
         assert_eq!(text.matches("note: ").count(), 1, "{text}");
         assert!(text.contains("NVML"), "{text}");
     }

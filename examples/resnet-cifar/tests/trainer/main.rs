@@ -1,6 +1,7 @@
 //! The trainer as a user runs it, from the command line to the last figure.
 #![cfg(test)]
 
+mod alive;
 mod budget;
 mod clock;
 mod compare;

@@ -44,7 +44,7 @@ pub(super) fn resident(comparison: &Comparison) -> Chart {
             name: "resident",
             title: "Resident memory over time",
             axis: "memory of the process above that at the start, as the system says",
-            of: |moment| moment.rss_above_start,
+            of: |moment| moment.rss_above_start_bytes,
         },
     )
 }

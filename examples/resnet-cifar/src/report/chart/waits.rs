@@ -58,11 +58,9 @@ pub(super) fn waits(comparison: &Comparison) -> Chart {
 
 fn seconds(row: &Row) -> impl Iterator<Item = (f64, u64)> + Clone {
     let waits = row.run.waits.0.iter();
-    waits.map(|&(nanoseconds, count)| {
-        (
-            std::time::Duration::from_nanos(nanoseconds).as_secs_f64(),
-            count,
-        )
+    waits.map(|wait| {
+        let time = std::time::Duration::from_nanos(wait.nanoseconds);
+        (time.as_secs_f64(), wait.count)
     })
 }
 
