@@ -141,15 +141,11 @@ mod tests {
 
     /// Steps of so many seconds, one of them waiting and the last quarter letting go.
     fn samples(totals: &[u64]) -> Vec<Sample> {
-        let sample = |&total| {
-            let dropped = Duration::from_secs(total) / 4;
-            let waited = Duration::from_secs(1);
-            Sample {
-                images: 10,
-                waited,
-                stepped: Duration::from_secs(total) - waited - dropped,
-                dropped,
-            }
+        let sample = |total: &u64| Sample {
+            images: 10,
+            waited: Duration::from_secs(1),
+            stepped: Duration::from_millis(750 * total - 1_000),
+            dropped: Duration::from_millis(250 * total),
         };
         totals.iter().map(sample).collect()
     }

@@ -60,12 +60,12 @@ impl Step {
                 // What the device would do is a part of the step that is simulated.
                 let batch = batch.normalised();
                 pause(wait.saturating_sub(began.elapsed()));
-                let stepped = began.elapsed();
+                let ended = Instant::now();
                 drop(batch);
                 Ok(Done {
                     loss: None,
-                    stepped,
-                    dropped: began.elapsed() - stepped,
+                    stepped: ended.duration_since(began),
+                    dropped: ended.elapsed(),
                 })
             }
         }

@@ -102,6 +102,8 @@ fn middle_shares(runs: &[Run]) -> Shares {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use serde_json::Value;
+
     use crate::cli::{Allocator, Workload};
     use crate::meter::Wait;
     use crate::timeline::Moment;
@@ -238,17 +240,15 @@ pub(crate) mod tests {
     const UNITS: [&str; 5] = ["seconds", "bytes", "images_per_second", "share", "_ms"];
 
     /// The names of all numbers.
-    fn numbers(name: &str, value: &serde_json::Value) -> Vec<String> {
+    fn numbers(name: &str, value: &Value) -> Vec<String> {
         match value {
-            serde_json::Value::Number(_) => vec![name.to_owned()],
-            serde_json::Value::Array(all) => {
-                all.iter().flat_map(|one| numbers(name, one)).collect()
-            }
-            serde_json::Value::Object(all) => {
+            Value::Number(_) => vec![name.to_owned()],
+            Value::Array(all) => all.iter().flat_map(|one| numbers(name, one)).collect(),
+            Value::Object(all) => {
                 let each = |(name, value): (&String, _)| numbers(name, value);
                 all.iter().flat_map(each).collect()
             }
-            _ => Vec::new(),
+            Value::Null | Value::Bool(_) | Value::String(_) => Vec::new(),
         }
     }
 
