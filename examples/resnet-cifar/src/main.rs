@@ -35,16 +35,15 @@ mod step;
 mod timeline;
 mod train;
 
+use std::env;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
-
-use clap::Parser as _;
 
 use cli::{Cli, Command};
 use interrupt::Interrupted;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::read(env::args_os()).unwrap_or_else(|said| said.exit());
     let done = match cli.command {
         None => compare::compare(&cli.compare),
         Some(Command::Compare(args)) => compare::compare(&args),

@@ -37,7 +37,7 @@ pub(crate) enum Value {
 }
 
 impl Setting {
-    const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 5] = [
         Self::Workers,
         Self::Prefetch,
         Self::PrefetchFactor,

@@ -8,6 +8,7 @@ mod setup;
 mod size;
 mod staging;
 mod train;
+mod words;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
