@@ -37,11 +37,24 @@ impl<'a> Destination<'a> {
 
     /// Writes the whole of it.
     pub(crate) fn write(&self, text: &str) -> anyhow::Result<()> {
-        let written = Place::of(self.0).and_then(|place| match place {
-            Place::Replaced(permissions) => Beside::of(self.0)?.write(text, permissions),
-            Place::WrittenThrough => self.write_through(text),
+        self.prepare(text)?.appear()
+    }
+
+    /// Does all that can fail for want of space, and changes nothing yet.
+    pub(crate) fn prepare<'t>(&self, text: &'t str) -> anyhow::Result<Prepared<'a, 't>> {
+        let form = Place::of(self.0).and_then(|place| match place {
+            Place::Replaced(permissions) => {
+                let mut file = Beside::of(self.0)?;
+                file.write(text, permissions)?;
+                Ok(Form::Beside(file))
+            }
+            Place::WrittenThrough => Ok(Form::Text(text)),
         });
-        written.with_context(|| format!("cannot write {}", self.0.display()))
+        let form = form.with_context(|| format!("cannot write {}", self.0.display()))?;
+        Ok(Prepared {
+            place: self.0,
+            form,
+        })
     }
 
     /// What can be tried without changing anything: a pipe or device shows only when it is used.
@@ -54,18 +67,47 @@ impl<'a> Destination<'a> {
             Place::WrittenThrough => Ok(()),
         }
     }
+}
 
-    fn write_through(&self, text: &str) -> io::Result<()> {
-        // A link may lead to a file that is still to be made.
-        let missing = !self.0.exists();
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(missing)
-            .truncate(true)
-            .open(self.0)?;
-        writeln!(file, "{text}")?;
-        file.flush()
+/// What a place is to hold, one step before it does; dropped, it leaves nothing.
+#[derive(Debug)]
+pub(crate) struct Prepared<'a, 't> {
+    place: &'a Path,
+    form: Form<'a, 't>,
+}
+
+#[derive(Debug)]
+enum Form<'a, 't> {
+    Beside(Beside<'a>),
+    /// What is written through has no other place to wait in.
+    Text(&'t str),
+}
+
+impl Prepared<'_, '_> {
+    /// Whether it can still fail for more than a name.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        matches!(self.form, Form::Text(_))
     }
+
+    pub(crate) fn appear(self) -> anyhow::Result<()> {
+        let done = match self.form {
+            Form::Beside(file) => file.appear(),
+            Form::Text(text) => write_through(self.place, text),
+        };
+        done.with_context(|| format!("cannot write {}", self.place.display()))
+    }
+}
+
+fn write_through(place: &Path, text: &str) -> io::Result<()> {
+    // A link may lead to a file that is still to be made.
+    let missing = !place.exists();
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(missing)
+        .truncate(true)
+        .open(place)?;
+    writeln!(file, "{text}")?;
+    file.flush()
 }
 
 impl Place {
@@ -98,12 +140,15 @@ impl<'a> Beside<'a> {
         Ok(Self { place, path, file })
     }
 
-    fn write(mut self, text: &str, permissions: Option<Permissions>) -> io::Result<()> {
+    fn write(&mut self, text: &str, permissions: Option<Permissions>) -> io::Result<()> {
         if let Some(permissions) = permissions {
             self.file.set_permissions(permissions)?;
         }
         writeln!(self.file, "{text}")?;
-        self.file.sync_all()?;
+        self.file.sync_all()
+    }
+
+    fn appear(self) -> io::Result<()> {
         fs::rename(&self.path, self.place)
     }
 }

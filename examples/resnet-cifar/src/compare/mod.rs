@@ -3,6 +3,7 @@
 mod contenders;
 mod frontier;
 mod headline;
+mod outputs;
 mod row;
 
 use std::env;
@@ -16,14 +17,14 @@ use indicatif::HumanDuration;
 use crate::allocator;
 use crate::cli::{CompareArgs, RunArgs};
 use crate::data::{Drawn, Owner, Request, Split};
-use crate::destination::Destination;
 use crate::gpu;
 use crate::interrupt::{self, Interrupted};
 use crate::lifeline;
-use crate::report::{self, Comparison, ReportFolder};
+use crate::report::{self, Comparison};
 use crate::run::Run;
 use contenders::{Common, Contender};
 pub(crate) use headline::headline;
+use outputs::Outputs;
 pub(crate) use row::Row;
 
 /// Runs the contenders, prints the table and, where asked, writes JSON, chart and report.
@@ -47,10 +48,7 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
         took: started.elapsed(),
         rows,
     };
-    let printed = print(&comparison);
-    // The rows are minutes of work: a reader of the table who has left does not cost the files too.
-    outputs.write(&comparison)?;
-    printed
+    outputs.write(&comparison, print(&comparison))
 }
 
 fn print(comparison: &Comparison) -> anyhow::Result<()> {
@@ -60,37 +58,6 @@ fn print(comparison: &Comparison) -> anyhow::Result<()> {
     let headline = headline.map_or_else(String::new, |headline| format!("\n{headline}\n"));
     let mut out = io::stdout().lock();
     writeln!(out, "{table}\n{headline}All of it took {took}.").context("cannot print the table")
-}
-
-/// Where results go; all places are tried before the work.
-struct Outputs<'a> {
-    json: Option<Destination<'a>>,
-    plot: Option<Destination<'a>>,
-    report: Option<ReportFolder<'a>>,
-}
-
-impl<'a> Outputs<'a> {
-    fn of(args: &'a CompareArgs) -> anyhow::Result<Self> {
-        let file = |place: &'a Option<_>| place.as_deref().map(Destination::to).transpose();
-        Ok(Self {
-            json: file(&args.json)?,
-            plot: file(&args.plot)?,
-            report: args.report.as_deref().map(ReportFolder::to).transpose()?,
-        })
-    }
-
-    fn write(&self, comparison: &Comparison) -> anyhow::Result<()> {
-        if let Some(file) = &self.json {
-            file.write(&report::json(&comparison.rows)?)?;
-        }
-        if let Some(file) = &self.plot {
-            file.write(&report::plot(comparison))?;
-        }
-        match &self.report {
-            Some(folder) => folder.write(comparison),
-            None => Ok(()),
-        }
-    }
 }
 
 /// What all runs have in common.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{printed, refused, text};
+use crate::support::{printed, refused, text, trainer};
 use serde_json::Value;
 
 const SHORT: [&str; 10] = [
@@ -77,4 +77,43 @@ fn a_place_that_cannot_be_written_is_refused_before_anything_runs() {
         1,
         "only the file of before"
     );
+}
+
+#[test]
+fn one_place_for_two_results_is_refused_before_anything_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.json");
+    let said = refused(&[&SHORT[..], &["--json", text(&file), "--plot", text(&file)]].concat());
+    assert!(said.contains("--json") && said.contains("--plot"), "{said}");
+    assert!(said.contains("a place of its own"), "{said}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_written_costs_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let (json, report) = (dir.path().join("rows.json"), dir.path().join("out"));
+    let places = [
+        "--json",
+        text(&json),
+        "--plot",
+        "/dev/full",
+        "--report",
+        text(&report),
+    ];
+    let output = trainer(&[&SHORT[..], &places].concat());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.starts_with("error: cannot write /dev/full: "),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_eq!(
+        fs::read(&json).unwrap(),
+        fs::read(report.join("rows.json")).unwrap()
+    );
+    assert!(report.join("index.html").exists());
+    assert!(!output.stdout.is_empty());
 }

@@ -30,6 +30,9 @@ pub(super) struct Chart {
     pub(super) body: Markup,
 }
 
+/// The files of all charts, in their order.
+pub(super) const FILES: [&str; 4] = ["tradeoff.svg", "memory.svg", "resident.svg", "waits.svg"];
+
 /// All charts of a report, the most telling first.
 pub(super) fn all(comparison: &Comparison) -> Vec<Chart> {
     vec![
