@@ -1,66 +1,38 @@
 //! Who takes part: five contenders, or every combination of a sweep.
 
-use std::ffi::OsString;
+use anyhow::ensure;
 
-use anyhow::{bail, ensure};
-
-use crate::cli::{Axis, LoaderArgs, LoaderKind, Setting, Size, Staging, StagingArgs, Value};
-use crate::run;
+use super::contender::{Contender, Idle};
+use crate::cli::{Axis, LoaderArgs, LoaderKind, Setting, Size, Staging, Value};
 
 /// A day of short runs.
 const MOST: usize = 256;
 
-/// A loader with its settings.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Contender {
-    /// Unique within a comparison.
-    pub(super) name: String,
-    workers: u16,
-    loader: LoaderArgs,
+/// Who takes part, and what was left out.
+#[derive(Debug)]
+pub(super) struct Contenders {
+    pub(super) all: Vec<Contender>,
+    /// Each once, in words.
+    pub(super) notes: Vec<&'static str>,
 }
 
-impl Contender {
-    fn new(workers: u16, loader: LoaderArgs) -> Self {
-        Self {
-            name: run::name(&loader),
-            workers,
-            loader,
-        }
-    }
-
-    pub(super) fn to_args(&self) -> Vec<OsString> {
-        let mut args = self.loader.to_args();
-        args.extend(["--workers".into(), self.workers.to_string().into()]);
-        args
-    }
-
-    fn with(&self, value: Value) -> Self {
-        let mut changed = self.clone();
-        let loader = &mut changed.loader;
-        match value {
-            Value::Workers(workers) => changed.workers = workers,
-            Value::Prefetch(batches) => loader.prefetch = Some(batches),
-            Value::PrefetchFactor(batches) => loader.prefetch_factor = Some(batches),
-            Value::Budget(size) => loader.memory_budget = Some(size),
-            Value::Staging(staging) => loader.staging = StagingArgs::plain(staging),
-        }
-        changed
-    }
-
-    /// Without workers nothing is made ahead, so a bound says nothing.
-    fn simplified(mut self) -> Self {
-        if self.workers == 0 {
-            self.loader = LoaderArgs {
-                staging: self.loader.staging,
-                ..LoaderArgs::plain(self.loader.loader)
-            };
-        }
-        let workers = match self.workers {
-            1 => "1 worker".to_owned(),
-            workers => format!("{workers} workers"),
+impl Contenders {
+    /// Each once, without what has no effect.
+    fn of(all: impl Iterator<Item = Contender>) -> Self {
+        let mut found = Self {
+            all: Vec::new(),
+            notes: Vec::new(),
         };
-        self.name = format!("{}, {workers}", run::name(&self.loader));
-        self
+        for (contender, idle) in all.map(Contender::effective) {
+            if !found.all.contains(&contender) {
+                found.all.push(contender);
+            }
+            let note = idle.map(Idle::words);
+            found
+                .notes
+                .extend(note.filter(|note| !found.notes.contains(note)));
+        }
+        found
     }
 }
 
@@ -86,8 +58,9 @@ impl Common {
     }
 }
 
-/// Burn's loader as it is, then ours under three bounds, then the last of these staged.
-pub(super) fn five(common: Common) -> Vec<Contender> {
+/// Burn's loader as it is, then ours under three bounds, then the last of these staged; without
+/// workers ours and ours staged.
+pub(super) fn five(common: Common) -> Contenders {
     let bounded = [
         (Staging::Off, Value::PrefetchFactor(2)),
         (Staging::Off, Value::PrefetchFactor(1)),
@@ -95,14 +68,14 @@ pub(super) fn five(common: Common) -> Vec<Contender> {
         (Staging::On, Value::Prefetch(2)),
     ];
     let bounded = bounded.map(|(staging, bound)| {
-        let bounded = common.ours().with(Value::Staging(staging)).with(bound);
-        Contender::new(common.workers, bounded.loader)
+        let ours = common.ours();
+        ours.with(Value::Staging(staging)).with(bound)
     });
-    std::iter::once(common.burns()).chain(bounded).collect()
+    Contenders::of(std::iter::once(common.burns()).chain(bounded))
 }
 
 /// Ours in every combination of the axes' values, and Burn's loader for each number of workers.
-pub(super) fn sweep(axes: &[Axis], common: Common) -> anyhow::Result<Vec<Contender>> {
+pub(super) fn sweep(axes: &[Axis], common: Common) -> anyhow::Result<Contenders> {
     let defaults = Axis::defaults();
     let axes = if axes.is_empty() { &defaults } else { axes };
     let named = settings(axes)?;
@@ -123,19 +96,15 @@ pub(super) fn sweep(axes: &[Axis], common: Common) -> anyhow::Result<Vec<Contend
     };
     let burns = of(common.burns(), &[Setting::Workers]);
     let ours = of(common.ours(), &named);
-    let mut all: Vec<Contender> = Vec::new();
-    for contender in burns.into_iter().chain(ours).map(Contender::simplified) {
-        if !all.contains(&contender) {
-            all.push(contender);
-        }
-    }
-    if all.len() > MOST {
-        bail!(
-            "--sweep makes {} contenders; choose values for at most {MOST}",
-            all.len()
-        );
-    }
-    Ok(all)
+    let mut found = Contenders::of(burns.into_iter().chain(ours));
+    let all = found.all.into_iter();
+    found.all = all.map(Contender::named_with_workers).collect();
+    let count = found.all.len();
+    ensure!(
+        count <= MOST,
+        "--sweep makes {count} contenders; choose values for at most {MOST}"
+    );
+    Ok(found)
 }
 
 /// What is swept, each setting once.
@@ -178,7 +147,7 @@ mod tests {
     #[test]
     fn the_contenders_are_burns_loader_and_three_bounds_and_one_staged() {
         assert_eq!(
-            names(&five(plain(2))),
+            names(&five(plain(2)).all),
             [
                 "Burn's loader",
                 "prefetch_factor(2)",
@@ -193,7 +162,7 @@ mod tests {
     fn a_sweep_is_every_combination_beside_burn_for_each_number_of_workers() {
         let all = sweep(&axes(&["workers=1,4", "prefetch=1,2"]), plain(2)).unwrap();
         assert_eq!(
-            names(&all),
+            names(&all.all),
             [
                 "Burn's loader, 1 worker",
                 "Burn's loader, 4 workers",
@@ -207,10 +176,10 @@ mod tests {
 
     #[test]
     fn a_sweep_without_axes_has_some_and_without_workers_those_of_the_command_line() {
-        assert_eq!(sweep(&[], plain(2)).unwrap().len(), 3 + 3 * 4);
+        assert_eq!(sweep(&[], plain(2)).unwrap().all.len(), 3 + 3 * 4);
         let all = sweep(&axes(&["prefetch-factor=1"]), plain(3)).unwrap();
         assert_eq!(
-            names(&all),
+            names(&all.all),
             ["Burn's loader, 3 workers", "prefetch_factor(1), 3 workers"]
         );
     }
@@ -219,7 +188,7 @@ mod tests {
     fn a_budget_and_staging_are_axes_and_a_budget_of_all_is_in_every_name() {
         let all = sweep(&axes(&["budget=512KiB,2MiB", "staging=off,on"]), plain(1)).unwrap();
         assert_eq!(
-            names(&all),
+            names(&all.all),
             [
                 "Burn's loader, 1 worker",
                 "memory_budget(512KiB), 1 worker",
@@ -232,7 +201,7 @@ mod tests {
             memory_budget: Some(Size(8 << 20)),
             ..plain(2)
         };
-        let five = five(budget);
+        let five = five(budget).all;
         assert_eq!(five[0].name, "Burn's loader");
         let names = names(&five);
         let budgeted = names[1..].iter();
@@ -250,9 +219,31 @@ mod tests {
     fn what_means_the_same_takes_part_once() {
         let all = sweep(&axes(&["workers=0,0", "prefetch=1,2"]), plain(2)).unwrap();
         assert_eq!(
-            names(&all),
+            names(&all.all),
             ["Burn's loader, 0 workers", "burn-prefetch, 0 workers"]
         );
+        let five = five(plain(0));
+        let wanted = ["Burn's loader", "burn-prefetch", "staged"];
+        assert_eq!(names(&five.all), wanted);
+        assert_eq!((all.notes.len(), five.notes.len()), (1, 1));
+    }
+
+    #[test]
+    fn of_two_bounds_the_laxer_is_left_out_and_said_once() {
+        let both = ["workers=2", "prefetch=1,3,4,9", "prefetch-factor=1,2"];
+        let all = sweep(&axes(&both), plain(2)).unwrap();
+        assert_eq!(
+            names(&all.all),
+            [
+                "Burn's loader, 2 workers",
+                "prefetch(1), 2 workers",
+                "prefetch_factor(1), 2 workers",
+                "prefetch(3), 2 workers",
+                "prefetch_factor(2), 2 workers",
+            ]
+        );
+        assert_eq!(all.notes.len(), 1);
+        assert!(five(plain(2)).notes.is_empty());
     }
 
     #[test]

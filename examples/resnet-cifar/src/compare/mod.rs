@@ -1,5 +1,6 @@
 //! The comparison: each run of each contender in a process of its own, one after the other.
 
+mod contender;
 mod contenders;
 mod frontier;
 mod headline;
@@ -22,7 +23,8 @@ use crate::interrupt::{self, Interrupted};
 use crate::lifeline;
 use crate::report::{self, Comparison};
 use crate::run::Run;
-use contenders::{Common, Contender};
+use contender::Contender;
+use contenders::Common;
 pub(crate) use headline::headline;
 use outputs::Outputs;
 pub(crate) use row::Row;
@@ -39,9 +41,13 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
         None => contenders::five(common),
         Some(axes) => contenders::sweep(axes, common)?,
     };
+    for note in contenders.notes {
+        // With stderr gone there is nobody left to tell.
+        let _ = writeln!(io::stderr().lock(), "note: {note}");
+    }
     gpu::note(args.run.setup.device);
     let started = Instant::now();
-    let rows = Stage::set(args)?.rows(&contenders)?;
+    let rows = Stage::set(args)?.rows(&contenders.all)?;
     let comparison = Comparison {
         command: report::command_line(env::args()),
         swept: args.sweep.is_some(),

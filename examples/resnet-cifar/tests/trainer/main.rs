@@ -11,6 +11,7 @@ mod ending;
 mod folders;
 mod keep;
 mod midway;
+mod notes;
 mod order;
 mod refusals;
 mod report;
