@@ -22,7 +22,7 @@ use crate::gpu;
 use crate::interrupt::{self, Interrupted};
 use crate::lifeline;
 use crate::report::{self, Comparison};
-use crate::run::Run;
+use crate::run::{Answer, Run};
 use contender::Contender;
 use contenders::Common;
 pub(crate) use headline::headline;
@@ -134,8 +134,7 @@ impl<'a> Stage<'a> {
             "the process of {name} ended with {}",
             output.status
         );
-        serde_json::from_slice(&output.stdout)
-            .with_context(|| format!("the process of {name} printed no figures"))
+        Answer::read(&output.stdout).with_context(|| name.clone())
     }
 }
 

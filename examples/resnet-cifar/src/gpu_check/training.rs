@@ -11,7 +11,7 @@ use super::finding::{Finding, Verdict};
 use crate::data::Source;
 use crate::lifeline;
 use crate::report;
-use crate::run::Run;
+use crate::run::{Answer, Run};
 
 /// ResNet-18 on pictures of 32 × 32.
 const COMMON: [&str; 10] = [
@@ -75,7 +75,7 @@ fn run(card: &Card, data: &Source, (args, workers): ([&str; 4], u8)) -> anyhow::
         "a training ended with {}",
         output.status
     );
-    serde_json::from_slice(&output.stdout).context("a training printed no figures")
+    Answer::read(&output.stdout)
 }
 
 fn finding(what: String, run: &Run) -> Finding {

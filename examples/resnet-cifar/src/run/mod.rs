@@ -1,16 +1,19 @@
 //! One run of a contender: its loader, its steps, its figures.
 
+mod answer;
 mod course;
 mod epochs;
 mod figures;
 
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use burn::tensor::Device;
 use indicatif::ProgressBar;
+use serde::Serialize;
 
 use crate::allocator;
 use crate::cli::{ContenderArgs, LoaderArgs, LoaderKind, RunArgs, Size, Staging};
@@ -24,12 +27,37 @@ use crate::meter::{self, Waits};
 use crate::progress;
 use crate::step::{Step, Trainer};
 use crate::timeline::Timeline;
+pub(crate) use answer::Answer;
 use course::{Course, Loop};
 use epochs::Epochs;
 pub(crate) use figures::Run;
 
-/// Runs one contender in this process and prints its figures as one JSON object.
+/// Runs one contender in this process and prints its figures as one JSON object, for a parent inside
+/// of an [`Answer`].
 pub(crate) fn contender(args: &ContenderArgs) -> anyhow::Result<()> {
+    if !args.with_parent {
+        gpu::note(args.run.setup.device);
+        return print(&one(args)?);
+    }
+    lifeline::hold(left_behind(args))?;
+    let answer = Answer::of(one(args));
+    // A parent that is gone needs no answer, and has said itself why it went.
+    let _ = print(&answer);
+    Ok(())
+}
+
+/// The folder that a parent which was killed leaves to its child.
+fn left_behind(args: &ContenderArgs) -> Option<PathBuf> {
+    let drawn = args.drawn.then(|| Drawn::left_by(&args.run.setup.data));
+    drawn.flatten()
+}
+
+fn print(figures: &impl Serialize) -> anyhow::Result<()> {
+    let json = serde_json::to_string(figures).context("cannot write the figures as JSON")?;
+    writeln!(io::stdout().lock(), "{json}").context("cannot print the figures")
+}
+
+fn one(args: &ContenderArgs) -> anyhow::Result<Run> {
     args.run.check()?;
     args.loader.check()?;
     let owner = if args.drawn {
@@ -37,28 +65,17 @@ pub(crate) fn contender(args: &ContenderArgs) -> anyhow::Result<()> {
     } else {
         Owner::User
     };
-    if args.with_parent {
-        lifeline::hold(
-            args.drawn
-                .then(|| Drawn::left_by(&args.run.setup.data))
-                .flatten(),
-        )?;
-    }
     let request = Request {
         setup: &args.run.setup,
         workload: args.run.workload,
         owner,
     };
     let pictures = request.load(Split::Train)?;
-    if !args.with_parent {
-        gpu::note(args.run.setup.device);
-    }
     let title = args.title.clone().unwrap_or_else(|| name(&args.loader));
     let bar = progress::bar(&title, args.run.steps.into());
     let run = measure(&args.run, &args.loader, (&pictures, &bar))?;
     bar.finish_and_clear();
-    let json = serde_json::to_string(&run).context("cannot write the figures as JSON")?;
-    writeln!(io::stdout().lock(), "{json}").context("cannot print the figures")
+    Ok(run)
 }
 
 fn measure(

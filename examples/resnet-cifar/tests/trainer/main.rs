@@ -3,6 +3,7 @@
 
 mod alive;
 mod budget;
+mod child;
 mod clock;
 mod compare;
 #[cfg(feature = "cuda")]
