@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::assembly::{Finished, Pieces};
-use crate::desk::{Before, Claim, Counted, Desk, PassConfig, Returned, Took, Which};
+use crate::claim::{Before, Claim, Counted, PassConfig, Returned, Took, Which};
+use crate::desk::Desk;
 use crate::job::Job;
 use crate::plan::EpochPlan;
 use crate::source::{Outcome, Source};

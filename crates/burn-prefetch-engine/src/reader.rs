@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::desk::{Limits, PassConfig};
+use crate::claim::{Limits, PassConfig};
 use crate::error::{LoadError, Place, SharedError, Stage};
 use crate::feed::Feed;
 use crate::job::Job;
