@@ -189,17 +189,24 @@ const BATCH: u64 = 4 * (1_000 + 12 + 8);
 fn upload_ahead(workers: usize, budget: u64, ahead: u64) {
     let (samples, builder) = rows(&device(0), workers, (64, 1_000));
     let builder = builder.batch_size(4).prefetch(6).device_prefetch(3);
-    let loader = builder.device_budget(budget).try_build(samples).unwrap();
+    let loader = builder
+        .device_budget(budget)
+        .try_build(samples)
+        .expect("good settings");
     let batches = loader.iter_owned();
     eventually("all that may be is uploaded", || {
         let stats = loader.stats();
         (stats.bytes.now, stats.uploads.ahead.now) == (6 * BATCH - ahead, ahead)
     });
-    drop(batches.map(|batch| batch.unwrap()).collect::<Vec<_>>());
+    drop(
+        batches
+            .map(|batch| batch.expect("it loads"))
+            .collect::<Vec<_>>(),
+    );
     let uploads = loader.stats().uploads;
     assert_eq!((uploads.batches, uploads.bytes), (16, 16 * BATCH));
     assert_eq!((uploads.ahead.most, uploads.ahead.now), (ahead, 0));
-    let config = loader.effective_config().staging.unwrap();
+    let config = loader.effective_config().staging.expect("it is staged");
     assert_eq!(config.device_budget, Some(budget));
     kick(&device(0));
 }
