@@ -126,7 +126,7 @@ impl Saver {
             remove_if_there(&unfinished)?;
             fs::create_dir_all(&unfinished)?;
             let file = |name: &str| unfinished.join(format!("{name}.bpk"));
-            model.clone().into_record().save(file("model"))?;
+            settled(model).into_record().save(file("model"))?;
             optimizer.to_record().save(file("optim"))?;
             let schedule = ModuleLrScheduler::from(self.schedule.clone().at(step));
             schedule.to_record().save(file("scheduler"))?;
@@ -148,6 +148,14 @@ impl Saver {
         };
         remove().with_context(|| format!("cannot remove the folder {}", old.display()))
     }
+}
+
+/// The model with the running means and variances of its last step. Burn keeps those of a step
+/// aside until the next one begins, or until the model is to be tested, and records leave out what
+/// is aside.
+fn settled<M: Module>(model: &M) -> M {
+    drop(model.valid());
+    model.clone()
 }
 
 fn remove_if_there(folder: &Path) -> io::Result<()> {

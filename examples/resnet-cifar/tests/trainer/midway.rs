@@ -1,5 +1,6 @@
-//! A training that is killed in the middle of an epoch goes on with the losses of one that is not.
+//! A training that is killed in the middle of an epoch becomes the one that is not.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -26,6 +27,25 @@ fn losses(out: &Path, epoch: usize) -> Vec<String> {
     // The last line is their mean.
     let steps = log.lines().filter(|line| !line.ends_with(",final"));
     steps.map(str::to_owned).collect()
+}
+
+/// What the tests after each of three epochs found, to the bit: as burn-train wrote it.
+fn tests(out: &Path) -> Vec<String> {
+    let logs = ["Loss", "Accuracy"].into_iter().flat_map(|name| {
+        (1..=3).map(move |epoch| out.join(format!("valid/epoch-{epoch}/{name}.log")))
+    });
+    logs.map(|file| fs::read_to_string(file).unwrap()).collect()
+}
+
+/// All weights, means and variances by name. Whole files differ: parameters have random numbers.
+fn weights(out: &Path) -> BTreeMap<String, Vec<u8>> {
+    let reader = burn_pack::Reader::from_file(out.join("checkpoint/model-3.bpk")).unwrap();
+    let names: Vec<String> = reader.tensor_names().into_iter().map(str::to_owned).collect();
+    let weights = names.into_iter().map(|name| {
+        let bytes = reader.tensor_data(&name).unwrap();
+        (name, bytes)
+    });
+    weights.collect()
 }
 
 /// The places in the middle of epochs that are kept.
@@ -60,14 +80,14 @@ fn run(name: &str, dir: &tempfile::TempDir) -> PathBuf {
 }
 
 #[test]
-fn killed_in_the_middle_of_an_epoch_the_losses_are_those_of_an_uninterrupted_run() {
+fn killed_in_the_middle_of_an_epoch_it_becomes_the_model_of_an_uninterrupted_run() {
     let dir = tempfile::tempdir().unwrap();
     let [whole, killed, again] = ["whole", "killed", "again"].map(|name| run(name, &dir));
     printed(&small(&whole, &["--epochs", "3"]));
     let expected: Vec<_> = (1..=3).map(|epoch| losses(&whole, epoch)).collect();
     assert!(expected.iter().all(|losses| losses.len() == 16));
     printed(&small(&again, &["--epochs", "3"]));
-    if losses(&again, 3) != expected[2] {
+    if losses(&again, 3) != expected[2] || weights(&again) != weights(&whole) {
         writeln!(
             io::stderr(),
             "skipped: two plain runs differ on this machine"
@@ -100,6 +120,11 @@ fn killed_in_the_middle_of_an_epoch_the_losses_are_those_of_an_uninterrupted_run
         expected[1]
     );
     assert_eq!(losses(&killed, 3), expected[2]);
+    assert_eq!(tests(&killed), tests(&whole));
+    let (found, expected) = (weights(&killed), weights(&whole));
+    let other = expected.iter().filter(|&(name, bytes)| found.get(name) != Some(bytes));
+    let other: Vec<_> = other.map(|(name, _)| name).collect();
+    assert!(other.is_empty() && found.len() == expected.len(), "{other:?}");
     assert!(midway(&killed).len() <= 1, "older places are removed");
 }
 
