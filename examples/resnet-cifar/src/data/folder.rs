@@ -171,6 +171,18 @@ impl Folder {
         self.dataset.len()
     }
 
+    /// Of the names, each with its class, wherever the folder is.
+    pub(super) fn crc32(&self) -> u32 {
+        let mut sum = crc32fast::Hasher::new();
+        for path in &self.paths {
+            for part in path.iter().rev().take(2) {
+                sum.update(part.as_encoded_bytes());
+                sum.update(b"/");
+            }
+        }
+        sum.finalize()
+    }
+
     /// The picture at `index`, decoded, in planes of `side` × `side`, and its label.
     pub(super) fn get(&self, index: usize, side: usize) -> Result<(Vec<u8>, usize), DatasetError> {
         // Burn's folder panics on a file that is no picture; here the file gets its name.

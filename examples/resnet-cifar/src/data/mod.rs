@@ -138,6 +138,17 @@ impl Pictures {
         }
     }
 
+    /// A checksum of what is in memory, or of the names of the files: it tells other pictures, and
+    /// not that a file has changed.
+    pub(crate) fn crc32(&self) -> u32 {
+        match &self.store {
+            Store::Memory(memory) => {
+                crc32fast::hash(&memory.pixels) ^ crc32fast::hash(&memory.labels)
+            }
+            Store::Folder(folder) => folder.crc32(),
+        }
+    }
+
     /// Bytes of one picture and its class.
     pub(crate) fn item_bytes(&self) -> usize {
         CHANNELS * self.side * self.side + 1

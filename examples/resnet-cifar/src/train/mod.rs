@@ -1,11 +1,18 @@
 //! Training for some epochs through burn-train, with the accuracy on held-out pictures.
 
+mod checkpoint;
+mod files;
+mod identity;
 mod journal;
 mod keep;
+mod manifest;
 mod midway;
+mod place;
 mod quiet;
+mod retention;
 mod schedule;
 mod steps;
+mod trouble;
 mod watch;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -28,10 +35,11 @@ use crate::model::ResNet;
 use crate::step;
 use journal::{DIVERGED, Epoch, Journal, Printing};
 use keep::Kept;
-use midway::{Saver, Trouble};
+use midway::Saver;
 use quiet::Quiet;
 use schedule::Schedule;
 use steps::Learning;
+use trouble::Trouble;
 
 /// What the training is stopped with by Ctrl-C.
 const INTERRUPTED: &str = "interrupted";
@@ -46,7 +54,7 @@ pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
     let setup = &args.setup;
     let device = setup.device.open()?;
     let (pictures, test) = load(setup)?;
-    let open = |folder| Kept::open(args, folder, &pictures);
+    let open = |folder| Kept::open(args, folder, [&pictures, &test]);
     let kept = args.out.as_deref().map(open).transpose()?;
     device.seed(setup.seed);
     let model = Learning {
@@ -56,12 +64,14 @@ pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
     if let Some(kept) = &kept {
         kept.try_out(&model, setup.model.title())?;
     }
+    let interrupter = Interrupter::new();
     let training = Training {
         args,
         device,
         kept,
         printing: printing(args),
-        interrupter: Interrupter::new(),
+        trouble: Trouble::new(interrupter.clone()),
+        interrupter,
     };
     training.run(model, [&pictures, &test])
 }
@@ -99,6 +109,7 @@ struct Training<'a> {
     kept: Option<Kept>,
     printing: Printing,
     interrupter: Interrupter,
+    trouble: Trouble,
 }
 
 impl Training<'_> {
@@ -121,7 +132,7 @@ impl Training<'_> {
         let journal = Journal::new(self.printing, pictures.classes, self.interrupter.clone());
         let supervised = self.supervised([train_batches, test_batches], &journal)?;
         let result = supervised.launch(learner);
-        let end = Self::end(&result);
+        let end = self.end(&result);
         // Closes the dashboard, if there is one.
         drop(result);
         let (lines, epochs) = journal.close();
@@ -154,11 +165,11 @@ impl Training<'_> {
             })?;
         }
         let saver = |(kept, every): (&Kept, NonZeroUsize)| Saver {
-            checkpoints: keep::checkpoints(&kept.folder),
+            checkpoints: kept.checkpoints(),
             every,
             loader: Arc::clone(loader),
             schedule: schedule.clone(),
-            trouble: Trouble(self.interrupter.clone()),
+            trouble: self.trouble.clone(),
         };
         let saver = self.kept.as_ref().zip(args.save_every).map(saver);
         Ok((batches, saver))
@@ -202,10 +213,11 @@ impl Training<'_> {
         }
         // The first that is asked for past values is the one that has them.
         if let Some(kept) = &self.kept {
-            let [model, optimizer, scheduler] = kept.files();
+            let [model, optimizer, scheduler] = kept.files(&self.trouble);
             training = training
                 .with_metric_logger(FileMetricLogger::new(&kept.folder))
-                .with_custom_checkpointers(model, optimizer, scheduler);
+                .with_custom_checkpointers(model, optimizer, scheduler)
+                .with_checkpointing_strategy(kept.retention());
         }
         training = training.with_metric_logger(journal.clone());
         if let Some(kept) = self.kept.as_ref().filter(|kept| kept.is_begun()) {
@@ -220,7 +232,11 @@ impl Training<'_> {
     }
 
     /// Whether the training came to its end.
-    fn end(result: &LearningResult<Learning>) -> anyhow::Result<()> {
+    fn end(&self, result: &LearningResult<Learning>) -> anyhow::Result<()> {
+        if let Some(trouble) = self.trouble.take() {
+            let afterwards = self.kept.as_ref().map_or("", Kept::afterwards);
+            bail!("{trouble:#}; make room or see to the folder, then {afterwards}");
+        }
         if let Some(error) = &result.error {
             return Err(anyhow!("the training was stopped by an error: {error}"));
         }

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod budget;
+mod checkpoints;
 mod compare;
 #[cfg(feature = "cuda")]
 mod cuda;
