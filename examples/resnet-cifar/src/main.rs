@@ -30,8 +30,10 @@ mod quiet;
 mod report;
 mod rows;
 mod run;
+mod signals;
 mod staged;
 mod step;
+mod terminal;
 mod timeline;
 mod train;
 

@@ -1,6 +1,7 @@
 //! Training for some epochs through burn-train, with the accuracy on held-out pictures.
 
 mod checkpoint;
+mod epochs;
 mod files;
 mod identity;
 mod journal;
@@ -11,10 +12,12 @@ mod place;
 mod quiet;
 mod retention;
 mod schedule;
+mod screen;
 mod steps;
 mod trouble;
 mod watch;
 
+use std::env;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -24,6 +27,7 @@ use anyhow::{Context as _, anyhow, bail, ensure};
 use burn::tensor::Device;
 use burn::train::logger::FileMetricLogger;
 use burn::train::metric::{AccuracyMetric, LearningRateMetric, LossMetric};
+use burn::train::renderer::MetricsRenderer;
 use burn::train::{ExecutionStrategy, Interrupter, Learner, LearningResult, SupervisedTraining};
 
 use crate::cli::{LoaderKind, Setup, TrainArgs, Workload};
@@ -33,15 +37,16 @@ use crate::interrupt::{self, Interrupted};
 use crate::loader::{Fed, Feed};
 use crate::model::ResNet;
 use crate::step;
-use journal::{DIVERGED, Epoch, Journal, Printing};
+use journal::{Before, DIVERGED, Journal, Printing};
 use keep::Kept;
 use midway::Saver;
 use quiet::Quiet;
 use schedule::Schedule;
+use screen::Screen;
 use steps::Learning;
 use trouble::Trouble;
 
-/// What the training is stopped with by Ctrl-C.
+/// What the training is stopped with by a signal, or in the dashboard.
 const INTERRUPTED: &str = "interrupted";
 
 /// Trains; on a terminal with burn-train's dashboard, else with one line for each epoch.
@@ -95,7 +100,9 @@ fn load(setup: &Setup) -> anyhow::Result<(Arc<Pictures>, Arc<Pictures>)> {
 }
 
 fn printing(args: &TrainArgs) -> Printing {
-    if args.plain || !io::stdout().is_terminal() {
+    // A terminal that calls itself dumb moves no cursor.
+    let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if args.plain || dumb || !io::stdout().is_terminal() {
         Printing::AtOnce
     } else {
         Printing::AfterTheDashboard
@@ -129,20 +136,35 @@ impl Training<'_> {
         let (title, name) = (setup.model.title(), &pictures.name);
         say(&format!("{title}; {name}; tested on {}", test.name))?;
         let learner = Learner::new(model, step::optimizer(), schedule);
-        let journal = Journal::new(self.printing, pictures.classes, self.interrupter.clone());
+        let journal = Journal::new(
+            self.printing,
+            pictures.classes,
+            self.interrupter.clone(),
+            self.before(),
+        );
         let supervised = self.supervised([train_batches, test_batches], &journal)?;
         let result = supervised.launch(learner);
         let end = self.end(&result);
         // Closes the dashboard, if there is one.
         drop(result);
-        let (lines, epochs) = journal.close();
-        for line in lines {
-            say(&line)?;
-        }
-        if let Some(line) = summary(&epochs) {
+        for line in journal.close() {
             say(&line)?;
         }
         end
+    }
+
+    fn before(&self) -> Before {
+        let Some(kept) = &self.kept else {
+            return Before::default();
+        };
+        let batches = kept
+            .midway
+            .as_ref()
+            .map_or(0, |midway| midway.state.batch());
+        Before {
+            epochs: epochs::past(&kept.folder, kept.epoch),
+            images: batches * self.args.setup.batch_size.get(),
+        }
     }
 
     /// The loader to train with, from where the training stands, and who keeps that.
@@ -223,12 +245,20 @@ impl Training<'_> {
         if let Some(kept) = self.kept.as_ref().filter(|kept| kept.is_begun()) {
             training = training.checkpoint(kept.epoch);
         }
-        if self.printing == Printing::AtOnce {
-            let interrupter = self.interrupter.clone();
-            interrupt::or_stop(move || interrupter.stop(Some(INTERRUPTED)))?;
-            training = training.renderer(Box::new(Quiet));
+        let interrupter = self.interrupter.clone();
+        interrupt::or_stop(move || interrupter.stop(Some(INTERRUPTED)))?;
+        Ok(training.renderer(self.renderer()))
+    }
+
+    fn renderer(&self) -> Box<dyn MetricsRenderer> {
+        match self.printing {
+            Printing::AtOnce => Box::new(Quiet),
+            Printing::AfterTheDashboard => {
+                let begun = self.kept.as_ref().filter(|kept| kept.is_begun());
+                let checkpoint = begun.map(|kept| kept.epoch);
+                Box::new(Screen::new(self.interrupter.clone(), checkpoint))
+            }
         }
-        Ok(training)
     }
 
     /// Whether the training came to its end.
@@ -247,26 +277,15 @@ impl Training<'_> {
         match reason.as_deref() {
             None => Ok(()),
             Some(DIVERGED) => bail!(DIVERGED),
-            Some(_) => Err(Interrupted.into()),
+            Some(_) => {
+                let afterwards = match &self.kept {
+                    Some(kept) => kept.afterwards(),
+                    None => "nothing is kept without --out",
+                };
+                Err(Interrupted(format!("; {afterwards}")).into())
+            }
         }
     }
-}
-
-/// The last epoch and the best.
-fn summary(epochs: &[Epoch]) -> Option<String> {
-    let last = epochs.last()?;
-    let best = epochs
-        .iter()
-        .max_by(|one, other| one.accuracy.total_cmp(&other.accuracy))?;
-    let best = if best == last {
-        "the best so far".to_owned()
-    } else {
-        format!("best: {:.2} % after epoch {}", best.accuracy, best.number)
-    };
-    let (accuracy, number) = (last.accuracy, last.number);
-    Some(format!(
-        "test accuracy after epoch {number}: {accuracy:.2} % ({best})"
-    ))
 }
 
 fn say(line: &str) -> anyhow::Result<()> {

@@ -6,6 +6,7 @@ mod checkpoints;
 mod compare;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod dashboard;
 mod ending;
 mod folders;
 mod keep;
