@@ -1,7 +1,6 @@
 //! The folder that a training leaves: what was trained, its checkpoints, its metrics.
 
 use std::fs;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
@@ -16,6 +15,7 @@ use super::steps::Learning;
 use super::trouble::Trouble;
 use crate::cli::{LoaderKind, TrainArgs};
 use crate::data::Pictures;
+use crate::note::note;
 
 const IDENTITY: &str = "training.json";
 /// What this trainer and burn-train put into the folder.
@@ -230,11 +230,6 @@ fn last_epoch(checkpoints: &Path) -> anyhow::Result<usize> {
         checkpoint.is_there()
     };
     Ok(epochs.into_iter().rfind(is_there).unwrap_or(0))
-}
-
-fn note(what: &str) {
-    // With stderr gone there is nobody left to tell, and the training goes on without.
-    let _ = writeln!(io::stderr().lock(), "note: {what}");
 }
 
 #[cfg(test)]

@@ -93,8 +93,9 @@ fn beside(place: &Path) -> PathBuf {
 /// Whether a file of this name was left by a process that was killed while it wrote.
 pub(super) fn is_unfinished(name: &str) -> bool {
     // Burn's own way of writing leaves `model-1.bpk.PID-N.tmp`.
-    let burns = name.contains(".bpk.") && name.ends_with(".tmp");
-    burns || name.ends_with(&format!(".{UNFINISHED}"))
+    let burns = name.contains(".bpk.").then_some("tmp");
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some() && [burns, Some(UNFINISHED)].contains(&ending)
 }
 
 #[cfg(test)]

@@ -30,12 +30,13 @@ use burn::train::metric::{AccuracyMetric, LearningRateMetric, LossMetric};
 use burn::train::renderer::MetricsRenderer;
 use burn::train::{ExecutionStrategy, Interrupter, Learner, LearningResult, SupervisedTraining};
 
-use crate::cli::{LoaderKind, Setup, TrainArgs, Workload};
-use crate::data::{Owner, Pictures, Request, Split};
+use crate::cli::{Setup, TrainArgs, Workload};
+use crate::data::{Owner, Pictures, Request, Split, Unreadable};
 use crate::gauge::Gauge;
 use crate::interrupt::{self, Interrupted};
 use crate::loader::{Fed, Feed};
 use crate::model::ResNet;
+use crate::note::note;
 use crate::step;
 use journal::{Before, DIVERGED, Journal, Printing};
 use keep::Kept;
@@ -51,11 +52,7 @@ const INTERRUPTED: &str = "interrupted";
 
 /// Trains; on a terminal with burn-train's dashboard, else with one line for each epoch.
 pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
-    args.loader.check()?;
-    ensure!(
-        args.save_every.is_none() || args.loader.loader == LoaderKind::Prefetch,
-        "--loader burn cannot say where it stands; leave --save-every out"
-    );
+    args.check()?;
     let setup = &args.setup;
     let device = setup.device.open()?;
     let (pictures, test) = load(setup)?;
@@ -88,6 +85,12 @@ fn load(setup: &Setup) -> anyhow::Result<(Arc<Pictures>, Arc<Pictures>)> {
         owner: Owner::User,
     };
     let (pictures, test) = (request.load(Split::Train)?, request.load(Split::Test)?);
+    let mut left_out = vec![&pictures.left_out, &test.left_out];
+    left_out.dedup();
+    for words in left_out.into_iter().flatten() {
+        note(words);
+    }
+    request.setup.note_unused();
     let enough = pictures.len() > 0 && test.len() > 0;
     ensure!(enough, "there is nothing to train on");
     ensure!(
@@ -268,7 +271,10 @@ impl Training<'_> {
             bail!("{trouble:#}; make room or see to the folder, then {afterwards}");
         }
         if let Some(error) = &result.error {
-            return Err(anyhow!("the training was stopped by an error: {error}"));
+            return Err(match Unreadable::among(&**error) {
+                Some(file) => anyhow!("{file}"),
+                None => anyhow!("the training was stopped by an error: {error}"),
+            });
         }
         let reason = result
             .interrupted
@@ -288,6 +294,10 @@ impl Training<'_> {
     }
 }
 
+/// A reader who has left ends no training: what is kept is kept.
 fn say(line: &str) -> anyhow::Result<()> {
-    writeln!(io::stdout().lock(), "{line}").context("cannot print")
+    match writeln!(io::stdout().lock(), "{line}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        said => said.context("cannot print"),
+    }
 }

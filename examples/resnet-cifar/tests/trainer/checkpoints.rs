@@ -33,8 +33,8 @@ fn check_damages(folder: &Path, names: [&str; 3], args: &[&str]) {
         for (word, damage) in DAMAGES {
             damage(&file);
             let said = refused(args);
-            let named = format!("error: {} {word}", file.display());
-            assert!(said.starts_with(&named), "{said}");
+            let begins = format!("error: {} {word}", file.display());
+            assert!(said.starts_with(&begins), "{said}");
             assert!(said.contains("to go on from"), "{said}");
             fs::write(&file, &whole).unwrap();
         }
