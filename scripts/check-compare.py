@@ -64,7 +64,9 @@ FIELDS = {
     "peak_rss_above_baseline": ("bytes, or null where unknown", or_null(is_count)),
     "final_loss": ("a finite number, or null", or_null(is_number)),
     "batch_size": ("a count above 0", lambda v: is_count(v) and v > 0),
-    "bound": ("a count above 0, null for Burn", or_null(lambda v: is_count(v) and v > 0)),
+    "bound": ("a count above 0, or null", or_null(lambda v: is_count(v) and v > 0)),
+    "memory_budget": ("bytes above 0, or null", or_null(lambda v: is_count(v) and v > 0)),
+    "reserved_bytes": ("bytes, null for Burn", or_null(is_count)),
     "steps": ("a count above 0", lambda v: is_count(v) and v > 0),
     "data": ("a text", lambda v: isinstance(v, str) and v != ""),
     "step_ms": ("a number from 0, null where it trained", or_null(lambda v: is_number(v) and v >= 0)),
@@ -99,7 +101,7 @@ def field_faults(run):
 
 
 def is_burn(run):
-    return run["bound"] is None
+    return run["loader"] == "burn"
 
 
 def bound_faults(runs):
@@ -116,8 +118,9 @@ def faults_of(runs):
         return [f"holds Burn's loader {len(burns)} times and ours {len(ours)} times, wanted 1 and 1 or more"]
     burn, faults = burns[0], []
     for run in ours:
-        if run["peak_batches_alive"] > run["bound"]:
+        if run["bound"] is not None and run["peak_batches_alive"] > run["bound"]:
             faults.append(f"{run['name']}: {run['peak_batches_alive']} batches alive, bound {run['bound']}")
+        faults += budget_faults(run)
         # Without workers both loaders make a batch when it is asked for: "below" cannot be asked there. A class
         # has a few bytes more in a row of a staged batch than in an item.
         above = run["peak_batch_bytes"] - burn["peak_batch_bytes"]
@@ -129,6 +132,19 @@ def faults_of(runs):
                 f" not below Burn's {burn['peak_batch_bytes']}"
             )
     return faults
+
+
+def budget_faults(run):
+    """A budget holds by the count of the guards and by the loader's own, unless one batch is larger."""
+    budget, alive = run["memory_budget"], run["peak_batches_alive"]
+    if budget is None or alive <= 1:
+        return []
+    counts = {field: run[field] for field in ("peak_batch_bytes", "reserved_bytes")}
+    return [
+        f"{run['name']}: `{field}` is {count} with {alive} batches alive, budget {budget}"
+        for field, count in counts.items()
+        if count is None or count > budget
+    ]
 
 
 def checksum_faults(runs, wanted):

@@ -243,8 +243,8 @@ BUGS = [
         "a_batch_returned_lets_the_next_be_uploaded",
         "one more is uploaded than is allowed",
         "dock.rs",
-        "window: Window::new(ahead)",
-        "window: Window::new(ahead + 1)",
+        "window: Window::new(room.batches)",
+        "window: Window::new(room.batches + 1)",
     ),
     (
         "a_reader_inside_an_upload_uploads_itself",
@@ -292,8 +292,8 @@ BUGS = [
         "who_was_refused_is_told_of_the_bytes_of_another",
         "nobody is told of bytes that have come back",
         "budget.rs",
-        "        book.ledger.release(bytes);\n        let refused = std::mem::take(&mut book.refused);\n        drop(book);\n        tell(&refused);",
-        "        book.ledger.release(bytes);",
+        "        self.bytes.fetch_sub(bytes, Relaxed);\n        let refused = std::mem::take(&mut book.refused);\n        drop(book);\n        tell(&refused);",
+        "        self.bytes.fetch_sub(bytes, Relaxed);",
     ),
     (
         "who_was_refused_is_told_of_the_bytes_of_another",

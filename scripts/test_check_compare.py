@@ -17,6 +17,7 @@ def contender(**changes):
         "name": "ours", "loader": "burn-prefetch", "workers": 2, "images_per_second": 900.0,
         "wait_share": 0.1, "peak_batches_alive": 4, "peak_batch_bytes": 4000,
         "peak_rss_above_baseline": 0, "final_loss": None, "batch_size": 16, "bound": 4, "steps": 40,
+        "memory_budget": None, "reserved_bytes": 4000,
         "data": "drawn shapes", "step_ms": 20, "checksum": "0f3a",
         "images_per_second_of_runs": [880.0, 900.0, 910.0], "cpu_seconds_per_1000_batches": 3.5,
         "wait_p50_seconds": 0.001, "wait_p95_seconds": 0.002, "wait_p99_seconds": 0.002,
@@ -27,7 +28,7 @@ def contender(**changes):
 
 def burn(**changes):
     return contender(
-        name="Burn", loader="burn", bound=None, peak_batches_alive=40, peak_batch_bytes=40000, checksum="77"
+        name="Burn", loader="burn", bound=None, reserved_bytes=None, peak_batches_alive=40, peak_batch_bytes=40000, checksum="77"
     ) | changes
 
 
@@ -52,7 +53,7 @@ class CheckCompare(unittest.TestCase):
         for field, value in [
             ("workers", -1), ("images_per_second", 0), ("images_per_second", float("nan")), ("wait_share", 1.5),
             ("peak_batches_alive", -1), ("peak_batch_bytes", 1.5), ("peak_rss_above_baseline", -1),
-            ("final_loss", float("inf")), ("bound", 0), ("checksum", "xyz"), ("checksum", ""), ("name", ""),
+            ("final_loss", float("inf")), ("bound", 0), ("memory_budget", 0), ("reserved_bytes", -1), ("checksum", "xyz"), ("checksum", ""), ("name", ""),
             ("images_per_second_of_runs", []), ("images_per_second_of_runs", [1, 0]), ("allocator", "other"),
             ("wait_p50_seconds", -1), ("cpu_seconds_per_1000_batches", 0), ("on_frontier", None), ("timeline", []),
         ]:
@@ -74,6 +75,15 @@ class CheckCompare(unittest.TestCase):
 
     def test_more_alive_than_the_bound(self):
         self.catches("5 batches alive, bound 4", burn(), contender(peak_batches_alive=5))
+
+    def test_more_bytes_than_the_budget_unless_one_batch_has_them(self):
+        budget = {"memory_budget": 4096, "bound": None}
+        self.assertEqual([], self.faults(burn(), contender(**budget)))
+        self.catches("`peak_batch_bytes` is 4097", burn(), contender(**budget, peak_batch_bytes=4097))
+        self.catches("`reserved_bytes` is 5000", burn(), contender(**budget, reserved_bytes=5000))
+        self.catches("`reserved_bytes` is None", burn(), contender(**budget, reserved_bytes=None))
+        one = {"peak_batches_alive": 1, "peak_batch_bytes": 5000, "reserved_bytes": 5000}
+        self.assertEqual([], self.faults(burn(), contender(**budget, **one)))
 
     def test_bytes_not_below_burns(self):
         self.catches("not below Burn's", burn(), contender(peak_batch_bytes=40000))

@@ -164,3 +164,70 @@ fn a_shape_and_values_that_do_not_belong_together() {
         assert!(error.contains("5 were given"), "{error}");
     });
 }
+
+#[test]
+fn two_slots_of_one_name_and_memory_that_there_is_not() {
+    let twice = Rows {
+        layout: |len| Layout::new().slot::<u8>("x", [len]).slot::<i64>("x", [len]),
+        ..GOOD
+    };
+    expect(twice, &["two slots are named \"x\""]);
+    let huge = Rows {
+        layout: |len| Layout::new().slot_unfilled::<f32>("x", [len, 1 << 45]),
+        ..GOOD
+    };
+    expect(
+        huge,
+        &[
+            "no memory for a slot of 562949953421312 bytes",
+            "smaller batch_size",
+        ],
+    );
+}
+
+/// Neither is there anything to write nor to copy.
+#[test]
+fn a_slot_without_width_is_a_tensor_without_values() {
+    let empty = Rows {
+        layout: |len| Layout::new().slot::<i64>("x", [len, 5, 0]),
+        write: |_, _| Ok(()),
+        upload: |batch| {
+            let tensor = batch.int::<3>("x", &Device::default())?;
+            assert_eq!(tensor.dims()[1..], [5, 0]);
+            Ok(())
+        },
+    };
+    for_each_worker_count(move |workers| {
+        let builder = DataLoaderBuilder::staged(empty).batch_size(4);
+        let loader = builder.num_workers(workers).try_build(Numbers(9));
+        let batches = loader.expect("good settings").iter_owned();
+        let lens: Vec<_> = batches.map(|batch| batch.expect("it loads")).collect();
+        assert_eq!(lens, [4, 4, 1]);
+    });
+}
+
+struct Miscounts;
+
+impl CollateBatcher<usize, ()> for Miscounts {
+    fn collate(&self, _items: Vec<usize>, _host: &Host) -> Result<HostBatch, BoxError> {
+        Ok(HostBatch::new(99))
+    }
+
+    fn upload(&self, _batch: HostBatch, _device: &Device) -> Result<(), BoxError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_batch_of_another_number_of_samples() {
+    for_each_worker_count(|workers| {
+        let builder = DataLoaderBuilder::staged(Miscounts).batch_size(4);
+        let loader = builder.num_workers(workers).try_build(Numbers(9));
+        let mut batches = loader.expect("good settings").iter_owned();
+        let error = batches.next().expect("an error").unwrap_err().to_string();
+        assert!(
+            error.contains("99 samples") && error.contains("of 4 items"),
+            "{error}"
+        );
+    });
+}

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use burn::data::dataloader::DataLoader;
 use burn_prefetch::{
     BatchLimit, BatchLists, BatchSampler, BatchSizes, Buckets, ConfigError, Mixture, OrderError,
     Remainder, Subset, Weighted, WeightedWithoutReplacement,
 };
-use burn_prefetch_tests::{Builder, Counting, FromTheBack, Stairs, for_each_case, guarded, loader};
+use burn_prefetch_tests::{
+    Builder, Counting, FromTheBack, Numbers, Stairs, for_each_case, guarded, loader,
+};
 
 fn assert_sentence(sentence: &str, names: &str, way_out: &str) {
     assert!(
@@ -154,5 +157,36 @@ fn what_is_wrong_with_a_sampler_is_said_when_it_is_made() {
         let budget = BatchLimit::Budget(5.try_into().unwrap());
         let buckets = Buckets::new(&[3, 9], &[], budget, Remainder::Keep).unwrap_err();
         assert_sentence(&buckets.to_string(), "item 1 counts 9", "raise it");
+    });
+}
+
+/// Numbers beyond sense are refused or cost nothing.
+#[test]
+fn numbers_beyond_sense() {
+    struct Many;
+
+    impl BatchSampler for Many {
+        fn sizes(&self, _epoch: usize) -> BatchSizes {
+            BatchSizes::equal(1 << 40, 1)
+        }
+
+        fn at(&self, _epoch: usize, _batch: usize, _place: usize) -> usize {
+            0
+        }
+    }
+
+    guarded(|| {
+        let built = loader(0).batch_sampler(Many).try_build(Numbers(1));
+        let built = built.expect("it is a loader");
+        assert_eq!(built.num_batches(), 1 << 40);
+        let first = built.iter().next().expect("there is one");
+        assert_eq!(first.expect("it loads"), [0]);
+        let mixture = Mixture::new(&[usize::MAX, 1], &[1.0, 1.0], 5, 1);
+        let error = mixture.expect_err("it cannot be").to_string();
+        assert!(
+            error.contains("more items together than can be counted"),
+            "{error}"
+        );
+        assert_eq!(Buckets::even_bounds(&[1, 2, 3], usize::MAX), [2, 3]);
     });
 }

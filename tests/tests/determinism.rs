@@ -1,7 +1,9 @@
 //! `verify_determinism` tells whether a user's own dataset and batcher depend on who calls them.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
 
 use burn::data::dataloader::DataLoader;
 use burn::data::dataset::{Dataset, DatasetError};
@@ -9,7 +11,7 @@ use burn_prefetch::{
     DataLoaderBuilder, LoadError, Nondeterminism, PrefetchDataLoader, context, rng, rng_at,
 };
 use burn_prefetch_tests::{
-    Broken, Collect, Fault, Numbers, Rows, for_each_case, for_each_worker_count, pass,
+    Broken, Collect, Fault, Gate, Numbers, Rows, for_each_case, for_each_worker_count, pass,
 };
 use rand_core::Rng;
 
@@ -134,31 +136,6 @@ fn the_number_of_the_worker_is_found_with_the_items_of_its_batch() {
 }
 
 #[test]
-fn draws_of_one_get_many_depend_on_the_parts() {
-    struct Many;
-    impl Dataset<u64> for Many {
-        fn get(&self, _index: usize) -> Result<u64, DatasetError> {
-            Ok(rng().next_u64())
-        }
-
-        fn len(&self) -> usize {
-            40
-        }
-    }
-    for_each_worker_count(|workers| {
-        let builder = DataLoaderBuilder::new(Collect)
-            .num_workers(workers)
-            .batched();
-        let loader = builder.batch_size(6).try_build(Many).unwrap();
-        let error = loader.verify_determinism(3).unwrap_err();
-        let Nondeterminism::Differs { workers, parts, .. } = error else {
-            panic!("{error}")
-        };
-        assert_eq!((workers, parts), (0, 3));
-    });
-}
-
-#[test]
 fn tensors_are_compared_by_what_is_in_them() {
     for_each_worker_count(|workers| {
         let builder = DataLoaderBuilder::new(Rows)
@@ -210,5 +187,47 @@ fn a_restored_loader_is_tried_from_where_it_stands() {
         };
         assert_eq!(batch, 6);
         assert_eq!(resumed.num_items(), 40);
+    });
+}
+
+/// What workers make is waited for as long as the loader is told, and counted nowhere.
+#[test]
+fn who_does_not_come_back_is_an_error_in_time() {
+    for_each_worker_count(|workers| {
+        if workers == 0 {
+            return;
+        }
+        let gate = Gate::closed();
+        let door = Arc::clone(&gate);
+        let data = Made(move |index| {
+            if context().is_some_and(|context| context.worker.is_some()) {
+                door.wait();
+            }
+            index as u64
+        });
+        let builder = DataLoaderBuilder::new(Collect).num_workers(workers);
+        let builder = builder.batch_size(4).timeout(Duration::from_millis(50));
+        let loader = builder.shutdown_grace(Duration::ZERO).try_build(data);
+        let loader = loader.expect("it is a loader");
+        let error = loader.verify_determinism(2).unwrap_err();
+        assert!(
+            matches!(error, Nondeterminism::Load(LoadError::Timeout { .. })),
+            "{error}"
+        );
+        gate.open();
+        assert_eq!((loader.stats().waits.count, loader.stats().errors), (0, 0));
+    });
+}
+
+/// Items fetched in one call draw together: a loader that never parts a batch is not tried in parts.
+#[test]
+fn what_is_never_parted_is_not_tried_in_parts() {
+    for_each_worker_count(|workers| {
+        let builder = DataLoaderBuilder::new(Collect)
+            .num_workers(workers)
+            .batched();
+        let loader = builder.batch_size(4).try_build(Made(|_| rng().next_u64()));
+        let loader = loader.expect("it is a loader");
+        loader.verify_determinism(10).unwrap();
     });
 }

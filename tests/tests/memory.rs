@@ -9,7 +9,7 @@ use burn_prefetch::{
     PrefetchDataLoader, Why,
 };
 use burn_prefetch_tests::{
-    Hooked, Numbers, chunks, eventually, for_each_worker_count, guarded, loader, pass,
+    Child, Hooked, Numbers, chunks, eventually, for_each_worker_count, guarded, loader, pass, role,
 };
 
 /// The bytes of a batch of four numbers.
@@ -138,13 +138,15 @@ fn what_is_changed_while_an_epoch_runs_loses_no_batch_and_no_order() {
 #[test]
 fn what_cannot_be_changed_is_one_sentence() {
     guarded(|| {
-        let plain = build(loader(0)).control();
+        let built = build(loader(0));
+        let plain = built.control();
         let words = |error: ConfigError| error.to_string();
         let refused = plain.set_num_workers(2).expect_err("it has none");
         assert!(words(refused).contains("set_num_workers(2)"));
         let refused = plain.set_memory_budget(64).expect_err("it has none");
         assert!(words(refused).contains("set_memory_budget(64)"));
-        let crewed = build(sized(loader(2)).memory_budget(64)).control();
+        let built = build(sized(loader(2)).memory_budget(64));
+        let crewed = built.control();
         assert!(crewed.set_num_workers(0).is_err());
         assert!(crewed.set_num_workers(5_000).is_err());
         assert_eq!(crewed.set_memory_budget(0), Err(ConfigError::BudgetZero));
@@ -171,8 +173,8 @@ fn budgets_and_shares_that_are_none_are_one_sentence() {
         refused(loader(2).memory_budget(64), "nobody says how large");
         refused(loader(2).auto().cpu_share(0.0), "cpu_share is 0");
         let fleeting = loader(2).auto().persistent_workers(false);
-        refused(fleeting, "num_workers is automatic");
-        refused(loader(0).prefetch(Auto), "prefetch is automatic");
+        refused(fleeting, "num_workers(Auto) changes");
+        refused(loader(0).prefetch(Auto), "prefetch(Auto) changes");
     });
 }
 
@@ -183,6 +185,25 @@ fn a_fraction_of_the_machine_is_a_budget() {
         assert_eq!(pass(&loader), chunks(400, 4));
         let budget = loader.stats().budget.expect("it has one");
         assert!(budget.limit > 1 << 20, "{budget:?}");
+    });
+}
+
+/// In a process of its own, which may have 3 GiB of addresses.
+#[test]
+fn a_fraction_of_what_the_process_may_use() {
+    const ADDRESSES: usize = 3 << 30;
+    let half = Fraction(0.5);
+    if role().is_some() {
+        let loader = build(sized(loader(2)).memory_budget(half));
+        let config = loader.effective_config();
+        assert_eq!(config.memory_budget, Some(ADDRESSES as u64 / 2));
+        assert_eq!(pass(&loader), chunks(400, 4));
+        return;
+    }
+    guarded(move || {
+        let limited = Child::new("a_fraction_of_what_the_process_may_use", "limited");
+        let ended = limited.with_addresses(ADDRESSES).run();
+        assert_eq!(ended.code, Some(0), "{}", ended.said);
     });
 }
 

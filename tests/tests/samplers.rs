@@ -7,7 +7,7 @@ use burn::data::dataloader::split::split_dataloader;
 use burn::tensor::Device;
 use burn_prefetch::{
     BatchLists, BatchSampler, BatchSizes, LoadError, Mixture, PrefetchDataLoader, Sampler, Stage,
-    Subset, Weighted,
+    Subset, Weighted, context,
 };
 use burn_prefetch_tests::{
     Batches, Counting, Numbers, ORDERED, batch_orders, cause, even_orders, for_each_case,
@@ -289,4 +289,28 @@ fn the_kinds_of_order_have_names_of_their_own() {
     );
     let names: Vec<_> = even_orders().into_iter().map(kind).collect();
     assert_eq!(names[..3], ["sequential", "shuffled", "windowed shuffle"]);
+}
+
+/// While it is asked for an index there is none: not that of the item before.
+#[test]
+fn a_sampler_is_asked_in_no_items_context() {
+    struct Asked;
+
+    impl Sampler for Asked {
+        fn len(&self, _epoch: usize) -> usize {
+            20
+        }
+
+        fn at(&self, _epoch: usize, position: usize) -> usize {
+            let index = context().and_then(|context| context.index);
+            assert_eq!(index, None, "at position {position}");
+            position
+        }
+    }
+
+    for_each_worker_count(|workers| {
+        let loader = loader(workers).batch_size(6).sampler(Asked);
+        let loader = loader.try_build(Numbers(20)).expect("it is a loader");
+        assert_eq!(pass(&loader).concat(), (0..20).collect::<Vec<_>>());
+    });
 }

@@ -290,3 +290,52 @@ fn without_workers_there_is_no_thread() {
     assert!(reader.next().is_some());
     expect_loader_threads(0);
 }
+
+/// Fetched in one call, each item is still written in its own context.
+#[test]
+fn a_row_is_written_in_its_samples_context() {
+    struct Draws;
+
+    impl RowBatcher<usize, Vec<i64>> for Draws {
+        fn layout(&self, len: usize) -> Layout {
+            Layout::new().slot_unfilled::<i64>("drawn", [len])
+        }
+
+        fn write(&self, item: usize, row: &mut Row<'_>) -> Result<(), BoxError> {
+            let index = burn_prefetch::context().and_then(|context| context.index);
+            assert_eq!(index, Some(item));
+            row.write("drawn", &[i64::from(rng().next_u32())])?;
+            Ok(())
+        }
+
+        fn upload(&self, batch: HostBatch, _device: &Device) -> Result<Vec<i64>, BoxError> {
+            Ok(batch.values::<i64>("drawn")?.to_vec())
+        }
+    }
+
+    for_each_worker_count(|workers| {
+        let drawn = |batched: bool, parts: usize| {
+            let builder = DataLoaderBuilder::staged(Draws).batch_size(SIZE).shuffle(5);
+            let builder = builder.num_workers(workers).parts_per_batch(parts);
+            let builder = if batched { builder.batched() } else { builder };
+            let loader = builder.try_build(Numbers(LEN)).expect("good settings");
+            let batches = loader.iter_owned().map(|batch| batch.expect("it loads"));
+            batches.collect::<Vec<_>>()
+        };
+        let expected = drawn(false, 1);
+        for (batched, parts) in [(false, 3), (true, 1), (true, 4)] {
+            assert_eq!(drawn(batched, parts), expected, "{batched} {parts}");
+        }
+    });
+}
+
+#[test]
+fn a_batch_size_beyond_the_data_is_all_of_it() {
+    for_each_worker_count(|workers| {
+        let builder = DataLoaderBuilder::staged(InRows::default()).batch_size(usize::MAX);
+        let loader = builder.num_workers(workers).try_build(Numbers(LEN));
+        let loader = loader.expect("good settings");
+        assert_eq!(all(&loader).len(), 1);
+        assert!(loader.explain().contains("batches were ready"));
+    });
+}

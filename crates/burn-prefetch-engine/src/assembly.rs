@@ -58,7 +58,7 @@ pub(crate) struct Assembly<P> {
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) offset: usize,
-    pub(crate) error: LoadError,
+    pub(crate) error: Box<LoadError>,
 }
 
 /// All parts of a batch, back again.
@@ -67,7 +67,7 @@ pub(crate) struct Finished<P> {
     pub(crate) number: usize,
     pub(crate) pieces: Pieces<P>,
     /// The failure with the lowest offset, whichever thread was first.
-    pub(crate) failure: Option<LoadError>,
+    pub(crate) failure: Option<Box<LoadError>>,
 }
 
 impl<P> Assembly<P> {
@@ -190,10 +190,10 @@ mod tests {
         };
         Failure {
             offset,
-            error: LoadError::Panic {
+            error: Box::new(LoadError::Panic {
                 at,
                 message: String::new(),
-            },
+            }),
         }
     }
 

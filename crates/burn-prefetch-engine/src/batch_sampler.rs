@@ -1,6 +1,7 @@
 //! Batches of the user's own, and how the engine makes them.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::batches::{Batches, EpochBatches};
@@ -87,6 +88,14 @@ impl BatchSizes {
         }
     }
 
+    fn first_empty(&self, mut batches: Range<usize>) -> Option<usize> {
+        match &self.0 {
+            Sizes::Equal { size: 0, .. } => batches.next(),
+            Sizes::Equal { .. } => None,
+            Sizes::Each(sizes) => batches.find(|batch| sizes[*batch] == 0),
+        }
+    }
+
     fn longest(&self) -> usize {
         match &self.0 {
             Sizes::Equal { size, .. } => *size,
@@ -161,6 +170,10 @@ impl<S: BatchSampler> EpochBatches for CustomEpoch<S> {
 
     fn len(&self, number: usize) -> usize {
         self.sizes.of(number)
+    }
+
+    fn first_empty(&self, numbers: Range<usize>) -> Option<usize> {
+        self.sizes.first_empty(numbers)
     }
 
     fn longest(&self) -> usize {

@@ -1,6 +1,7 @@
 //! Batches that are not cut evenly from an order: one recipe for all epochs, and a form for each.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::recipe::Identity;
@@ -35,6 +36,11 @@ pub(crate) trait EpochBatches: Send + Sync {
     fn padding(&self, number: usize) -> usize {
         let _ = number;
         0
+    }
+
+    /// The first of these batches that has no items.
+    fn first_empty(&self, mut numbers: Range<usize>) -> Option<usize> {
+        numbers.find(|number| self.len(*number) == 0)
     }
 
     /// At least the largest [`len`](Self::len).
@@ -108,6 +114,11 @@ impl EpochBatches for EpochSlice {
 
     fn padding(&self, number: usize) -> usize {
         self.of.padding(self.start + number)
+    }
+
+    fn first_empty(&self, numbers: Range<usize>) -> Option<usize> {
+        let of = self.start + numbers.start..self.start + numbers.end;
+        self.of.first_empty(of).map(|number| number - self.start)
     }
 
     fn longest(&self) -> usize {

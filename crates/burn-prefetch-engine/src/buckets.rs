@@ -71,6 +71,7 @@ impl Buckets {
     pub fn even_bounds(lengths: &[usize], buckets: usize) -> Vec<usize> {
         let mut sorted = lengths.to_vec();
         sorted.sort_unstable();
+        let buckets = buckets.min(sorted.len());
         let at = |bucket| sorted[bucket * sorted.len() / buckets];
         let mut bounds: Vec<_> = if sorted.is_empty() {
             Vec::new()

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::ledger::{Ledger, Turn};
 use crate::stats::BudgetStats;
 use crate::sync::Mutex;
+use crate::sync::quiet::{AtomicU64, Ordering::Relaxed};
 
 /// Somebody who is told that there may be room.
 pub(crate) trait Bell: Send + Sync {
@@ -91,6 +92,7 @@ impl MemoryBudget {
             budget: self.clone(),
             reader,
             bell,
+            bytes: AtomicU64::new(0),
         }
     }
 }
@@ -100,6 +102,8 @@ pub(crate) struct Member {
     budget: MemoryBudget,
     reader: usize,
     bell: Arc<dyn Bell>,
+    /// What its batches have together; changed under the lock of the book.
+    bytes: AtomicU64,
 }
 
 impl Member {
@@ -118,6 +122,7 @@ impl Member {
         }
         let bytes = bytes.unwrap_or(0);
         book.ledger.reserve(bytes);
+        self.bytes.fetch_add(bytes, Relaxed);
         book.warn_of(bytes);
         Some(bytes)
     }
@@ -128,7 +133,8 @@ impl Member {
             self.release(before - now);
         } else if now > before {
             let mut book = self.budget.0.book.lock();
-            book.ledger.grow(now - before, turn);
+            let all = self.bytes.fetch_add(now - before, Relaxed);
+            book.ledger.grow(now - before, (turn, all - before));
             book.warn_of(now);
         }
     }
@@ -140,6 +146,7 @@ impl Member {
         }
         let mut book = self.budget.0.book.lock();
         book.ledger.release(bytes);
+        self.bytes.fetch_sub(bytes, Relaxed);
         let refused = std::mem::take(&mut book.refused);
         drop(book);
         tell(&refused);

@@ -18,6 +18,8 @@ pub(crate) fn assert_chance(seen: &[usize], expected: &[f64], what: &str) {
     let freedom = real(seen.len() - 1);
     let spread = 2.0 / (9.0 * freedom);
     let limit = freedom * (1.0 - spread + 4.753 * spread.sqrt()).powi(3);
+    // Shown with `--nocapture`.
+    eprintln!("{what}: chi-square {distance:.1}, limit {limit:.1}");
     assert!(
         distance < limit,
         "{what}: chi-square {distance:.1}, limit {limit:.1}"
@@ -27,6 +29,7 @@ pub(crate) fn assert_chance(seen: &[usize], expected: &[f64], what: &str) {
 /// Fails if `seen` is five standard deviations or more from `expected`.
 pub(crate) fn assert_near(seen: f64, expected: f64, deviation: f64, what: &str) {
     let z = (seen - expected) / deviation;
+    eprintln!("{what}: {z:.1} deviations, limit 5");
     assert!(
         z.abs() < 5.0,
         "{what}: {seen} instead of {expected}, {z:.1} deviations"

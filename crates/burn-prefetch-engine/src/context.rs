@@ -109,6 +109,18 @@ impl Scope {
     }
 }
 
+impl Scope {
+    /// Of no item any more: before the user's sampler is asked for the next.
+    pub(crate) fn no_index() {
+        FRAME.with(|slot| {
+            if let Some(frame) = slot.borrow_mut().as_mut() {
+                frame.context.index = None;
+                frame.rng = None;
+            }
+        });
+    }
+}
+
 impl Drop for Scope {
     fn drop(&mut self) {
         let outer = self.outer.take();

@@ -49,6 +49,11 @@ pub(crate) struct Costs {
     parts: Parts,
     item: Option<f64>,
     assembly: Option<f64>,
+    /// Whether nothing of this pass has been measured yet: what is known is of other items.
+    unproven: bool,
+    /// Whether the reader waited for a batch, so that the next one is measured however cheap it is
+    /// said to be.
+    doubted: bool,
 }
 
 /// What the passes of one loader have learned, for those to come.
@@ -69,15 +74,28 @@ impl Costs {
             parts,
             item: None,
             assembly: None,
+            unproven: true,
+            doubted: false,
         }
     }
 
     /// Starts with what is remembered.
-    pub(crate) fn remembering(mut self, memory: &CostMemory) -> Self {
+    pub(crate) fn remembering(self, memory: &CostMemory) -> Self {
         let Known { item, assembly } = *memory.0.lock();
-        self.item = item;
-        self.assembly = assembly;
-        self
+        Self {
+            item,
+            assembly,
+            ..self
+        }
+    }
+
+    /// What the pass after this one starts with.
+    pub(crate) fn following(&self) -> Self {
+        Self {
+            unproven: true,
+            doubted: false,
+            ..self.clone()
+        }
     }
 
     /// Leaves what has been learned, if anything was.
@@ -87,9 +105,15 @@ impl Costs {
         known.assembly = self.assembly.or(known.assembly);
     }
 
+    /// The reader went to sleep for a batch: worth the clock, should batches not be as cheap as they
+    /// were.
+    pub(crate) fn doubt(&mut self) {
+        self.doubted = true;
+    }
+
     /// Whether batch `number` of `len` items should be measured, and for how many it then stands.
-    pub(crate) fn wants(&self, number: usize, len: usize) -> Option<u32> {
-        if !self.is_cheap(len) {
+    pub(crate) fn wants(&mut self, number: usize, len: usize) -> Option<u32> {
+        if !self.is_cheap(len) || std::mem::take(&mut self.doubted) || self.unproven {
             return Some(1);
         }
         number.is_multiple_of(SAMPLED as usize).then_some(SAMPLED)
@@ -117,6 +141,7 @@ impl Costs {
 
     pub(crate) fn fetched(&mut self, items: usize, took: Duration) {
         if items > 0 {
+            self.unproven = false;
             learn(&mut self.item, nanos(took) / to_f64(items));
         }
     }
@@ -125,8 +150,18 @@ impl Costs {
         learn(&mut self.assembly, nanos(took));
     }
 
-    /// Into how many parts a batch of `len` items is cut.
+    /// Into how many parts a batch of `len` items is cut: a pass's first ones so that all workers
+    /// share them, whatever is known of other items.
     pub(crate) fn parts(&self, len: usize) -> usize {
+        let parts = self.parts_worth_it(len);
+        match self.parts {
+            Parts::Learned if self.unproven => parts.max(self.workers.clamp(1, len.max(1))),
+            Parts::Learned | Parts::Fixed(_) => parts,
+        }
+    }
+
+    /// Into how many parts a batch is cut that costs what is known.
+    fn parts_worth_it(&self, len: usize) -> usize {
         let wanted = match (self.parts, self.item) {
             (Parts::Fixed(parts), _) => parts.get(),
             (Parts::Learned, _) if self.workers == 0 => 1,
@@ -144,7 +179,7 @@ impl Costs {
     /// Measured by the bench `uneven_items`.
     pub(crate) fn ahead(&self, len: usize) -> usize {
         let workers = self.workers;
-        let sharing = workers.div_ceil(self.parts(len).min(workers.max(1)));
+        let sharing = workers.div_ceil(self.parts_worth_it(len).min(workers.max(1)));
         let assembling = match (self.item, self.assembly) {
             (Some(item), Some(assembly)) if assembly > 0.0 => {
                 let share = assembly / (assembly + item * to_f64(len));
@@ -210,6 +245,28 @@ mod tests {
         assert_eq!(fresh().parts(64), 32);
     }
 
+    #[cfg(not(shuttle))]
+    #[test]
+    fn the_first_batches_are_shared_however_cheap_those_before_were() {
+        let memory = CostMemory::default();
+        costs(4, 0, 0).leave(&memory);
+        let mut costs = Costs::new(4, Parts::Learned).remembering(&memory);
+        assert_eq!((costs.parts(64), costs.parts(2), costs.parts(0)), (4, 2, 1));
+        assert_eq!((costs.ahead(64), costs.wants(3, 64)), (5, Some(1)));
+        costs.fetched(16, Duration::ZERO);
+        assert_eq!((costs.parts(64), costs.wants(3, 64)), (1, None));
+        assert_eq!(costs.following().parts(64), 4);
+    }
+
+    #[test]
+    fn a_batch_that_was_waited_for_has_the_next_one_measured() {
+        let mut costs = costs(2, 0, 0);
+        assert_eq!(costs.wants(3, 64), None);
+        costs.doubt();
+        assert_eq!(costs.wants(4, 64), Some(1));
+        assert_eq!(costs.wants(5, 64), None);
+    }
+
     #[test]
     fn a_part_is_worth_a_hundred_microseconds() {
         assert_eq!(costs(4, 50, 0).parts(64), 32);
@@ -231,7 +288,7 @@ mod tests {
 
     #[test]
     fn cheap_batches_are_sampled() {
-        let costs = costs(2, 1, 0);
+        let mut costs = costs(2, 1, 0);
         assert_eq!(costs.wants(3, 64), Some(1));
         assert_eq!(costs.wants(3, 2), None);
         assert_eq!(costs.wants(32, 2), Some(16));

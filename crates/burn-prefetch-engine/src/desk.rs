@@ -9,7 +9,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::assembly::{Assembly, Failure, Finished};
 use crate::cost::{Ahead, CostMemory, Costs, Parts};
-use crate::dock::Dock;
+use crate::dock::{Dock, RoomAhead};
 use crate::job::Job;
 use crate::ledger::Turn;
 use crate::plan::EpochPlan;
@@ -18,6 +18,7 @@ use crate::source::{Assembled, Outcome, Source};
 use crate::standing::Standing;
 use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::ticket::{Cost, Ticket, Tickets};
+use crate::upcoming::Upcoming;
 use crate::window::Window;
 
 /// How far a pass may run ahead, and how its batches are cut.
@@ -77,8 +78,10 @@ pub(crate) enum Which {
 pub(crate) struct Took {
     /// Fetching so many items.
     pub(crate) fetch: Option<(usize, Duration)>,
-    /// Assembling the batch.
+    /// Assembling the batch, and uploading it where nobody else does.
     pub(crate) assembly: Option<Duration>,
+    /// What of that was the upload.
+    pub(crate) upload: Option<Duration>,
 }
 
 /// What giving a part back leads to.
@@ -134,6 +137,8 @@ pub(crate) struct Desk<S: Source> {
     /// How many batches are known to have been returned: read again only when the window is full, so
     /// that reader and workers do not pull one cache line to and fro.
     returned: usize,
+    /// What the next batch will take, by its number: asked for more often than it changes.
+    price: Option<(usize, Cost)>,
     /// The reader is inside `next()` and has nothing to return.
     asking: bool,
     /// The reader sleeps until the ring is ready,
@@ -152,7 +157,10 @@ impl<S: Source> Desk<S> {
             config.limits.ahead = Ahead::Fixed(0);
         }
         let costs = Costs::new(workers, config.limits.parts).remembering(&job.costs);
-        let uploads = job.uploader.as_ref().map(|uploader| uploader.ahead);
+        let uploads = job.uploader.as_ref().map(|uploader| RoomAhead {
+            batches: uploader.ahead,
+            bytes: uploader.ahead_bytes,
+        });
         Self::with((costs, tickets), &job.plan, (config, uploads))
     }
 
@@ -163,19 +171,19 @@ impl<S: Source> Desk<S> {
             delivery: self.delivery,
             begins: Standing::default(),
         };
-        let uploads = self.dock.as_ref().map(Dock::ahead);
-        let learned = (self.costs.clone(), self.tickets.clone());
+        let uploads = self.dock.as_ref().map(Dock::room);
+        let learned = (self.costs.following(), self.tickets.clone());
         Self {
             before: Some(before),
             ..Self::with(learned, plan, (config, uploads))
         }
     }
 
-    /// `uploads`: how many batches may be uploaded ahead, where somebody else uploads.
+    /// `uploads`: how far ahead batches may be uploaded, where somebody else uploads.
     fn with(
         (costs, tickets): (Costs, Tickets),
         plan: &EpochPlan,
-        (config, uploads): (PassConfig, Option<usize>),
+        (config, uploads): (PassConfig, Option<RoomAhead>),
     ) -> Self {
         let PassConfig {
             limits,
@@ -184,11 +192,11 @@ impl<S: Source> Desk<S> {
         } = config;
         let batch_len = plan.largest_batch();
         let ahead = match limits.ahead {
-            Ahead::Learned => costs.ahead(batch_len) + uploads.unwrap_or(0),
+            Ahead::Learned => costs.ahead(batch_len) + uploads.map_or(0, |room| room.batches),
             Ahead::Fixed(batches) => batches,
         };
         Self {
-            dock: uploads.map(|ahead| Dock::new(ahead, delivery)),
+            dock: uploads.map(|room| Dock::new(room, delivery)),
             window: Window::new(ahead),
             before: None,
             limits,
@@ -203,6 +211,7 @@ impl<S: Source> Desk<S> {
             put: 0,
             end: plan.num_batches(),
             returned: 0,
+            price: None,
             asking: false,
             parked: false,
             uploads_itself: false,
@@ -285,7 +294,10 @@ impl<S: Source> Desk<S> {
         }
         let turn = self.begins.turn(number);
         match &mut self.dock {
-            Some(dock) => dock.put(turn, (number, assembled)),
+            Some(dock) => {
+                let bytes = assembled.ticket.bytes();
+                dock.put(turn, (number, assembled), bytes);
+            }
             None => return (Some(assembled), false),
         }
         let wake = self.parked && self.uploads_itself;
@@ -332,6 +344,9 @@ impl<S: Source> Desk<S> {
         self.tickets.tally().waiting_in_line(self.ring.waiting());
         let wake = self.parked && self.ring.is_ready();
         self.parked &= !wake;
+        if wake {
+            self.costs.doubt();
+        }
         (None, wake)
     }
 
@@ -410,7 +425,7 @@ impl<S: Source> Desk<S> {
         if let Some(took) = took.assembly {
             self.costs.assembled(took);
             if self.limits.ahead == Ahead::Learned && self.tickets.ahead().is_none() {
-                let uploads = self.dock.as_ref().map_or(0, Dock::ahead);
+                let uploads = self.dock.as_ref().map_or(0, |dock| dock.room().batches);
                 let ahead = self.costs.ahead(self.batch_len) + uploads;
                 self.window.set_limit(ahead);
             }
@@ -423,7 +438,7 @@ impl<S: Source> Desk<S> {
         if number >= self.end {
             return None;
         }
-        let cost = source.cost(plan.batch(number).len());
+        let cost = self.price(source, plan);
         if let Some(ahead) = self.tickets.ahead() {
             self.window.set_limit(ahead);
         }
@@ -434,6 +449,19 @@ impl<S: Source> Desk<S> {
         }
         self.returned = returned.load(SeqCst);
         self.has_room(cost)
+    }
+
+    /// What the next batch will take.
+    fn price(&mut self, source: &S, plan: &EpochPlan) -> Cost {
+        let number = self.upcoming();
+        match self.price {
+            Some((of, cost)) if of == number => cost,
+            Some(_) | None => {
+                let cost = source.cost(&Upcoming::new(plan, number));
+                self.price = Some((number, cost));
+                cost
+            }
+        }
     }
 
     fn has_room(&self, cost: Cost) -> Option<Turn> {
@@ -474,7 +502,8 @@ impl<S: Source> Desk<S> {
         let turn = self.may_issue(source, plan, returned)?;
         let number = self.upcoming();
         let len = plan.batch(number).len();
-        let ticket = self.tickets.issue(source.cost(len), turn)?;
+        let cost = self.price(source, plan);
+        let ticket = self.tickets.issue(cost, turn)?;
         self.window.issue();
         let pieces = source.open(len, self.costs.parts(len));
         if pieces.rest.is_empty() {

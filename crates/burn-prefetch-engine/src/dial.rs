@@ -13,6 +13,8 @@ const UNSET: usize = usize::MAX;
 /// The window of all passes of one loader, once somebody has changed it.
 pub struct Dial {
     ahead: AtomicUsize,
+    /// How many batches for each worker, and in all, until the window is set by itself.
+    by_workers: Mutex<Option<(usize, usize)>>,
     seats: Mutex<Seats>,
 }
 
@@ -26,6 +28,7 @@ impl Default for Dial {
     fn default() -> Self {
         Self {
             ahead: AtomicUsize::new(UNSET),
+            by_workers: Mutex::default(),
             seats: Mutex::default(),
         }
     }
@@ -49,6 +52,25 @@ impl Dial {
     /// Changes how many batches may be alive in each pass, running ones included: those that are
     /// alive stay so. Passes without workers have one, whatever is said here.
     pub fn set_ahead(&self, batches: usize) {
+        *self.by_workers.lock() = None;
+        self.set(batches);
+    }
+
+    /// The window is `factor` batches for each worker, `most` in all, however many workers there
+    /// [come to be](Self::workers_are), until it is [set](Self::set_ahead).
+    pub fn follow_workers(&self, (factor, most): (usize, usize)) {
+        *self.by_workers.lock() = Some((factor, most));
+    }
+
+    /// So many workers there are from now on.
+    pub fn workers_are(&self, workers: usize) {
+        let by_workers = *self.by_workers.lock();
+        if let Some((factor, most)) = by_workers {
+            self.set(factor.saturating_mul(workers).min(most));
+        }
+    }
+
+    fn set(&self, batches: usize) {
         self.ahead.store(batches.min(UNSET - 1), SeqCst);
         let seats = self.seats.lock();
         let readers = seats.readers.iter().map(|(_, bell)| Arc::clone(bell));

@@ -201,7 +201,7 @@ impl<S: Source> Feed<S> {
         let fetch = begun.map(|begun| (within.len(), begun.elapsed()));
         let took = Took {
             fetch,
-            assembly: None,
+            ..Took::default()
         };
 
         let part = match which {
@@ -263,7 +263,11 @@ impl<S: Source> Feed<S> {
             }
             return next;
         }
+        let assembled_at = measured.map(|_| Moment::now());
         let outcome = self.job.upload(number, assembled, hand);
+        took.upload = assembled_at
+            .filter(|_| outcome.is_ok())
+            .map(Moment::elapsed);
         took.assembly = begun.filter(|_| outcome.is_ok()).map(Moment::elapsed);
         self.count(&took, measured, hand);
         hand.outside();
@@ -282,7 +286,11 @@ impl<S: Source> Feed<S> {
         while let Some((number, assembled)) = desk.claim_upload(&self.returned) {
             drop(desk);
             served = true;
-            let outcome = self.job.upload(number, assembled, hand);
+            let begun = Moment::now();
+            let mut outcome = self.job.upload(number, assembled, hand);
+            if outcome.is_ok() {
+                outcome.ticket.uploaded(begun.elapsed());
+            }
             hand.outside();
             let (guard, put) = self.put(number, outcome, &Took::default());
             drop(guard);
@@ -326,9 +334,11 @@ impl<S: Source> Feed<S> {
 
     fn count(&self, took: &Took, measured: Option<u32>, hand: &Hand<'_>) {
         let Some(batches) = measured else { return };
+        let upload = took.upload.unwrap_or_default();
         let work = Work {
             fetch: took.fetch.map(|(_, took)| took).unwrap_or_default(),
-            assemble: took.assembly.unwrap_or_default(),
+            assemble: took.assembly.unwrap_or_default().saturating_sub(upload),
+            upload,
         };
         let tally = &self.job.account.tally;
         tally.worked(hand.worker, work, batches);

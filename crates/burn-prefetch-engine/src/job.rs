@@ -13,6 +13,7 @@ use crate::plan::EpochPlan;
 use crate::pool::{Hand, Pool};
 use crate::seed::Domain;
 use crate::source::{Assembled, Made, Outcome, Part, Source, StopWatch};
+use crate::spans;
 use crate::ticket::{Account, Ticket};
 use crate::unwind::{dispose, guard};
 
@@ -27,6 +28,8 @@ pub struct Uploader {
     /// How many batches may be uploaded and not yet returned; with 0 a batch is uploaded when
     /// `next()` asks for it.
     pub ahead: usize,
+    /// How many bytes these may have together, but for the oldest batch, which may have any number.
+    pub ahead_bytes: Option<u64>,
 }
 
 /// Whose data, in which order, under which seed.
@@ -77,7 +80,7 @@ impl<S: Source> Job<S> {
         if batch.is_empty() {
             let at = self.place(Stage::Order, number, worker);
             let source = OrderError::EmptyBatch { batch: number };
-            let error = LoadError::Order { at, source };
+            let error = Box::new(LoadError::Order { at, source });
             return Some(Failure { offset: 0, error });
         }
         if let Some(activity) = hand.activity {
@@ -87,8 +90,9 @@ impl<S: Source> Job<S> {
         let mut part = Part::new(&self.plan, &batch, within, (hand.activity, watch));
         let together = (Domain::FetchMany, batch.start + within.start);
         let scope = Scope::enter(self.context(number, worker), self.seed, together);
+        let span = spans::fetch(self.plan.epoch(), number, within.len());
         let outcome = guard(|| self.source.fetch(piece, &mut part));
-        drop(scope);
+        drop((span, scope));
         part.ended();
         let failed = part.take_failed();
         if failed.is_none() && matches!(outcome, Ok(Ok(()))) {
@@ -111,6 +115,7 @@ impl<S: Source> Job<S> {
             (None, Ok(Err(error))) => error.at(at),
             (None, Err(message)) => LoadError::Panic { at, message },
         };
+        let error = Box::new(error);
         Some(Failure { offset, error })
     }
 
@@ -149,7 +154,7 @@ impl<S: Source> Job<S> {
         &self,
         finished: Finished<S::Piece>,
         hand: &Hand<'_>,
-    ) -> Result<(S::Batch, Option<u64>), LoadError> {
+    ) -> Result<(S::Batch, Option<u64>), Box<LoadError>> {
         let Finished {
             number,
             pieces,
@@ -165,21 +170,22 @@ impl<S: Source> Job<S> {
         }
         let alone = (Domain::Assemble, number);
         let scope = Scope::enter(self.context(number, worker), self.seed, alone);
+        let span = spans::assemble(self.plan.epoch(), number);
         let outcome = guard(|| {
             let batch = self.source.assemble(pieces)?;
             let size = self.source.size(&batch);
             Ok((batch, size))
         });
-        drop(scope);
+        drop((span, scope));
         match outcome {
             Ok(Ok(batch)) => Ok(batch),
             Ok(Err(source)) => {
                 let at = self.place(Stage::Assemble, number, worker);
-                Err(LoadError::Assemble { at, source })
+                Err(Box::new(LoadError::Assemble { at, source }))
             }
             Err(message) => {
                 let at = self.place(Stage::Assemble, number, worker);
-                Err(LoadError::Panic { at, message })
+                Err(Box::new(LoadError::Panic { at, message }))
             }
         }
     }
@@ -199,7 +205,7 @@ impl<S: Source> Job<S> {
         number: usize,
         batch: S::Batch,
         hand: &Hand<'_>,
-    ) -> Result<S::Output, LoadError> {
+    ) -> Result<S::Output, Box<LoadError>> {
         // The uploader has no number: there is one.
         let worker = hand.worker.filter(|_| self.uploader.is_none());
         if let Some(activity) = hand.activity {
@@ -207,19 +213,20 @@ impl<S: Source> Job<S> {
         }
         let alone = (Domain::Upload, number);
         let scope = Scope::enter(self.context(number, worker), self.seed, alone);
+        let span = spans::upload(self.plan.epoch(), number);
         let outcome = guard(|| self.source.upload(batch));
-        drop(scope);
+        drop((span, scope));
         let at = |stage| self.place(stage, number, worker);
         match outcome {
             Ok(Ok(output)) => Ok(output),
-            Ok(Err(source)) => Err(LoadError::Upload {
+            Ok(Err(source)) => Err(Box::new(LoadError::Upload {
                 at: at(Stage::Upload),
                 source,
-            }),
-            Err(message) => Err(LoadError::Panic {
+            })),
+            Err(message) => Err(Box::new(LoadError::Panic {
                 at: at(Stage::Upload),
                 message,
-            }),
+            })),
         }
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct Ledger {
     limit: u64,
     used: Level,
     readers: usize,
+    /// What batches that turned out larger took it beyond the limit, until that is paid back.
+    debt: u64,
     overshoot: u64,
     refused: u64,
 }
@@ -68,17 +70,22 @@ impl Ledger {
     pub(crate) fn release(&mut self, bytes: u64) {
         debug_assert!(bytes <= self.used.now, "only what was reserved is released");
         self.set(self.used.now.saturating_sub(bytes));
+        let beyond = self.used.now.saturating_sub(self.limit);
+        self.debt = self.debt.min(beyond);
     }
 
-    /// A batch turned out larger than was reserved for it by so many bytes. What that takes beyond
-    /// the limit is an overshoot, unless it is the oldest of its reader, which may have any size.
-    pub(crate) fn grow(&mut self, bytes: u64, turn: Turn) {
+    /// A batch turned out larger than was reserved for it by so many bytes, while its reader has
+    /// `others` in other batches. What that takes beyond the limit is an overshoot; the oldest of a
+    /// reader may have any size, but with it not more than the others.
+    pub(crate) fn grow(&mut self, bytes: u64, (turn, others): (Turn, u64)) {
         let before = self.used.now;
         self.reserve(bytes);
-        if turn == Turn::Further {
-            let beyond = self.used.now.saturating_sub(self.limit.max(before));
-            self.overshoot = self.overshoot.max(beyond);
-        }
+        let beyond = self.used.now.saturating_sub(self.limit.max(before));
+        self.debt += match turn {
+            Turn::Oldest => beyond.min(others),
+            Turn::Further => beyond,
+        };
+        self.overshoot = self.overshoot.max(self.debt);
     }
 
     pub(crate) fn stats(&self) -> BudgetStats {
@@ -119,13 +126,18 @@ mod tests {
         let mut ledger = Ledger::new(10);
         ledger.reserve(4);
         ledger.reserve(4);
-        ledger.grow(5, Turn::Further);
+        ledger.grow(5, (Turn::Further, 4));
         assert_eq!((ledger.stats().used.now, ledger.stats().overshoot), (13, 3));
-        ledger.release(4);
+        ledger.grow(2, (Turn::Further, 9));
+        assert_eq!((ledger.stats().used.now, ledger.stats().overshoot), (15, 5));
+        ledger.release(6);
         assert!(!ledger.admits(Some(2), Turn::Further));
         ledger.release(9);
         assert!(ledger.admits(Some(2), Turn::Further));
-        assert_eq!(ledger.stats().overshoot, 3);
+        ledger.grow(20, (Turn::Oldest, 0));
+        assert_eq!(ledger.stats().overshoot, 5, "one batch may have any size");
+        ledger.grow(20, (Turn::Oldest, 8));
+        assert_eq!(ledger.stats().overshoot, 8, "but not with others beside it");
     }
 
     proptest! {

@@ -99,7 +99,7 @@ impl Mixture {
                 len,
                 of_block,
             });
-            start += len;
+            start = start.checked_add(len).ok_or(OrderError::TooMuchData)?;
         }
         Ok(Self {
             sets: sets.into(),

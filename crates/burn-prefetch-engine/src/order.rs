@@ -370,6 +370,22 @@ impl EpochOrder {
         }
     }
 
+    /// Whether the user's code says what the indices are.
+    pub(crate) fn asks_the_user(&self) -> bool {
+        match &self.form {
+            Form::Sequential | Form::Shuffled(_) => false,
+            Form::Made(made) => !made.recipe.is_trusted(),
+        }
+    }
+
+    /// Whether an index can be told at once, without the user's code.
+    pub(crate) fn tells_indices_at_once(&self) -> bool {
+        match &self.form {
+            Form::Sequential | Form::Shuffled(_) => true,
+            Form::Made(made) => made.recipe.is_trusted() && made.prepared.get().is_some(),
+        }
+    }
+
     /// Makes ready what takes long, unless that has been done.
     pub(crate) fn prepare(&self) {
         if let Form::Made(made) = &self.form {

@@ -14,6 +14,9 @@ pub enum OrderError {
         /// `weights`, `labels`, `lengths` or `data sets`.
         what: &'static str,
     },
+    /// Data sets that have more items together than can be counted.
+    #[error("the data sets have more items together than can be counted: give shorter ones")]
+    TooMuchData,
     /// A weight is negative, infinite or not a number.
     #[error("weight {index} is {weight}: a weight is a number from 0 up, and finite")]
     Weight {

@@ -171,7 +171,7 @@ impl Plan {
             return Ok(());
         };
         let batches = batches.at(epoch);
-        match (0..batches.num_batches()).find(|number| batches.len(*number) == 0) {
+        match batches.first_empty(0..batches.num_batches()) {
             None => Ok(()),
             Some(batch) => Err(OrderError::EmptyBatch { batch }),
         }
@@ -397,6 +397,22 @@ impl EpochPlan {
         match &self.batches {
             EpochCut::Even { order, .. } => order.is_prepared(),
             EpochCut::Uneven { .. } => true,
+        }
+    }
+
+    /// Whether the user's code says what the indices are.
+    pub(crate) fn asks_the_user(&self) -> bool {
+        match &self.batches {
+            EpochCut::Even { order, .. } => order.asks_the_user(),
+            EpochCut::Uneven { untrusted, .. } => untrusted.is_some(),
+        }
+    }
+
+    /// Whether indices can be told at once, without the user's code.
+    pub(crate) fn tells_indices_at_once(&self) -> bool {
+        match &self.batches {
+            EpochCut::Even { order, .. } => order.tells_indices_at_once(),
+            EpochCut::Uneven { untrusted, .. } => untrusted.is_none(),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::plan::EpochPlan;
 use crate::pool::{Pool, Registration, Serve, current_worker};
 use crate::ring::Delivery;
 use crate::source::{Made, Outcome, Source};
+use crate::spans;
 use crate::standing::Standing;
 use crate::sync::Moment;
 use crate::ticket::Tickets;
@@ -226,6 +227,7 @@ impl<S: Source> Reader<S> {
 
     /// Notes since when it waits, or works, if it has to.
     fn fetch_since(&mut self, begun: &mut Option<Begun>) -> Result<(), LoadError> {
+        let mut span = None;
         loop {
             let version = self.version();
             if let Some(trouble) = self.trouble() {
@@ -237,6 +239,7 @@ impl<S: Source> Reader<S> {
                 return Ok(());
             }
             begun.get_or_insert_with(|| self.begins());
+            span.get_or_insert_with(|| spans::wait(self.epoch(), self.standing.first_missing()));
             if self.watch.is_over() {
                 return Err(self.give_up());
             }
@@ -384,7 +387,7 @@ impl<S: Source> Reader<S> {
     fn tune(&self) {
         let account = &self.feed.job().account;
         if let Some(tuning) = &account.tuning
-            && (self.at_hand.is_empty() || self.turn.is_multiple_of(SELDOM))
+            && (tuning.replays() || self.at_hand.is_empty() || self.turn.is_multiple_of(SELDOM))
         {
             tuning.look(|| account.totals(), (&account.dial, &self.pool));
         }
@@ -448,7 +451,7 @@ impl<S: Source> Iterator for Reader<S> {
         drop(ticket);
         let batch = match outcome {
             Ok(batch) => batch,
-            Err(error) => return Some(Err(self.fail(error))),
+            Err(error) => return Some(Err(self.fail(*error))),
         };
         self.turn += 1;
         self.standing.mark(number);

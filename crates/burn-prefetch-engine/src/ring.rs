@@ -56,6 +56,12 @@ impl<T> Ring<T> {
         self.cells.front().is_some_and(Option::is_some)
     }
 
+    /// The next value, if it is there.
+    pub(crate) fn next(&self) -> Option<&T> {
+        let (_, value) = self.cells.front()?.as_ref()?;
+        Some(value)
+    }
+
     /// How many values wait for an earlier one.
     pub(crate) fn waiting(&self) -> usize {
         if self.is_ready() {

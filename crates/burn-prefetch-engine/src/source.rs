@@ -13,6 +13,7 @@ use crate::plan::EpochPlan;
 use crate::sync::Moment;
 use crate::tally::Tally;
 use crate::ticket::{Cost, Ticket};
+use crate::upcoming::Upcoming;
 
 /// The user's side of a loader, in the two steps that workers run.
 ///
@@ -56,11 +57,11 @@ pub trait Source: Send + Sync + 'static {
     /// What the user's code returned. A panic is caught by the engine.
     fn upload(&self, batch: Self::Batch) -> Result<Self::Output, BoxError>;
 
-    /// What a batch of `len` items will take, as far as that is known before it is made.
+    /// What a batch will take, as far as that is known before it is made.
     ///
     /// Runs under the reader's lock: no user code, nothing that blocks.
-    fn cost(&self, len: usize) -> Cost {
-        let _ = len;
+    fn cost(&self, batch: &Upcoming<'_>) -> Cost {
+        let _ = batch;
         Cost::Known(0)
     }
 
@@ -81,7 +82,8 @@ pub(crate) type Outcome<S> = Made<<S as Source>::Output>;
 /// What has been made of a batch so far, and what it holds of the budget, which is given back after
 /// it is gone.
 pub(crate) struct Made<T> {
-    pub(crate) outcome: Result<T, LoadError>,
+    /// An error is large and rare: in a box it does not make every batch heavy to move.
+    pub(crate) outcome: Result<T, Box<LoadError>>,
     pub(crate) ticket: Ticket,
 }
 
@@ -95,7 +97,7 @@ impl<T> Made<T> {
     }
 
     /// The next step, under the same ticket. An error holds no bytes.
-    pub(crate) fn and_then<U>(self, step: impl FnOnce(T) -> Result<U, LoadError>) -> Made<U> {
+    pub(crate) fn and_then<U>(self, step: impl FnOnce(T) -> Result<U, Box<LoadError>>) -> Made<U> {
         let Self {
             outcome,
             mut ticket,
@@ -163,6 +165,7 @@ pub struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
+    #[inline]
     pub(crate) fn new(
         plan: &'a EpochPlan,
         batch: &Range<usize>,
@@ -211,6 +214,20 @@ impl<'a> Part<'a> {
         Ok(indices)
     }
 
+    /// Of the items that were [taken together](Self::take_all) the one at this place is worked on from
+    /// now on, in its own context.
+    pub fn work_on(&mut self, place: usize) {
+        let Some(&index) = self.asked.get(place) else {
+            return;
+        };
+        let start = self.rest.end - self.asked.len();
+        (self.current, self.index) = (Some(start + place), Some(index));
+        Scope::set_index(index);
+        if let Some(activity) = self.activity {
+            activity.item(index);
+        }
+    }
+
     /// The next index.
     #[inline]
     fn choose(&mut self) -> Result<Option<usize>, FetchError> {
@@ -221,6 +238,9 @@ impl<'a> Part<'a> {
         if let Some(index) = self.draw(position) {
             self.index = Some(index);
             return Ok(Some(index));
+        }
+        if self.plan.asks_the_user() {
+            Scope::no_index();
         }
         match self.plan.checked_index(position) {
             Ok(index) => {

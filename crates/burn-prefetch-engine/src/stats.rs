@@ -12,7 +12,8 @@ pub struct Stats {
     pub waits: WaitStats,
     /// Batches alive: from the first fetch until the `next()` that returns them takes them.
     pub batches: Level,
-    /// Their bytes, as far as their sizes are known: declared, or measured once they are made.
+    /// Their bytes in host memory, as far as their sizes are known: declared, or measured once they are
+    /// made.
     pub bytes: Level,
     /// The largest of the last 64 batches, where batches are measured.
     pub largest_batch: Option<u64>,
@@ -22,6 +23,8 @@ pub struct Stats {
     pub workers: Vec<WorkerStats>,
     /// What was done on threads that call `next()`: all of it with 0 workers.
     pub callers: Work,
+    /// What was moved to a device with memory of its own, by the one thread that does this.
+    pub uploads: UploadStats,
     /// The most batches that were finished and waited for an earlier one.
     pub reorder_depth: usize,
     /// Errors that were returned.
@@ -82,6 +85,31 @@ pub struct Work {
     pub fetch: Duration,
     /// Inside the batcher.
     pub assemble: Duration,
+    /// Inside `upload`, where no thread is there for that alone.
+    pub upload: Duration,
+}
+
+impl Work {
+    /// All of it.
+    #[must_use]
+    pub fn sum(&self) -> Duration {
+        self.fetch + self.assemble + self.upload
+    }
+}
+
+/// What was moved to a device with memory of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct UploadStats {
+    /// Batches that were.
+    pub batches: u64,
+    /// Their bytes, as far as their sizes are known.
+    pub bytes: u64,
+    /// How long the thread took to hand them to the device, which may still copy after that.
+    pub took: Duration,
+    /// Bytes on the device of batches that `next()` has not returned yet. They are no longer among
+    /// those of [`Stats::bytes`].
+    pub ahead: Level,
 }
 
 /// What one worker did.

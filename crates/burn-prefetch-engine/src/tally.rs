@@ -5,7 +5,7 @@ use std::time::Duration;
 use crossbeam_utils::CachePadded;
 use hdrhistogram::Histogram;
 
-use crate::stats::{Level, SlowItem, Stats, WaitStats, Work, WorkerStats};
+use crate::stats::{Level, SlowItem, Stats, UploadStats, WaitStats, Work, WorkerStats};
 use crate::sync::QuietMutex;
 use crate::sync::quiet::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -28,6 +28,9 @@ pub struct Tally {
     unmeasured: CachePadded<AtomicU64>,
     /// First that of the calling threads, then each worker's.
     work: QuietMutex<Vec<Work>>,
+    /// All but the level.
+    uploads: QuietMutex<UploadStats>,
+    on_device: Gauge,
     reorder_depth: AtomicUsize,
     /// The window, when it was last full of finished batches; and whether that was after the last
     /// time that a reader found nothing.
@@ -52,6 +55,10 @@ impl Tally {
             bytes: self.bytes.level(),
             workers: workers.map(|work| WorkerStats { work, idle }).collect(),
             callers,
+            uploads: UploadStats {
+                ahead: self.on_device.level(),
+                ..*self.uploads.lock()
+            },
             reorder_depth: self.reorder_depth.load(Relaxed),
             errors: self.errors.load(Relaxed),
             slowest: self.slowest.list(),
@@ -102,7 +109,7 @@ impl Tally {
         let (count, waited) = (waits.count(), waits.sum);
         drop(waits);
         let work = self.work.lock();
-        let busy = work.iter().map(|work| work.fetch + work.assemble).sum();
+        let busy = work.iter().map(Work::sum).sum();
         Totals {
             returned: count + self.ready.load(Relaxed) + self.unmeasured.load(Relaxed),
             waited,
@@ -128,10 +135,23 @@ impl Tally {
         }
     }
 
-    /// A batch of so many bytes is alive no more.
-    pub(crate) fn end(&self, bytes: u64) {
+    /// A batch of so many bytes was handed to a device.
+    pub(crate) fn uploaded(&self, bytes: u64, took: Duration) {
+        let mut uploads = self.uploads.lock();
+        uploads.batches += 1;
+        uploads.bytes += bytes;
+        uploads.took += took;
+        drop(uploads);
+        self.on_device.add(bytes);
+    }
+
+    /// A batch is alive no more, of so many bytes in host memory and on a device.
+    pub(crate) fn end(&self, bytes: u64, on_device: u64) {
         self.batches.sub(1);
         self.resize(bytes, 0);
+        if on_device > 0 {
+            self.on_device.sub(on_device);
+        }
     }
 
     /// So many finished batches wait for an earlier one.
@@ -154,6 +174,7 @@ impl Tally {
         let own = &mut all[at];
         own.fetch += work.fetch * batches;
         own.assemble += work.assemble * batches;
+        own.upload += work.upload * batches;
     }
 
     /// An item was fetched in so long.
@@ -382,6 +403,7 @@ mod tests {
         let work = Work {
             fetch: micros(3),
             assemble: micros(1),
+            upload: micros(2),
         };
         tally.worked(Some(1), work, 16);
         tally.worked(None, work, 1);
@@ -390,6 +412,7 @@ mod tests {
         assert_eq!(stats.workers.len(), 2);
         assert_eq!(stats.workers[0].work, Work::default());
         assert_eq!(stats.workers[1].work.fetch, micros(48));
+        assert_eq!(stats.workers[1].work.sum(), micros(16 * 6));
     }
 
     proptest! {
@@ -409,7 +432,7 @@ mod tests {
             prop_assert_eq!((stats.bytes.now, stats.bytes.most), (now, most));
             prop_assert_eq!(stats.batches.now, sizes.len() as u64);
             for (_, is) in &sizes {
-                tally.end(*is);
+                tally.end(*is, 0);
             }
             let stats = tally.stats();
             prop_assert_eq!((stats.bytes.now, stats.batches.now), (0, 0));

@@ -1,6 +1,7 @@
 //! The permission to make one batch, and what it holds of the budget until the batch is returned.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::budget::{Bell, Member, MemoryBudget};
 use crate::dial::Dial;
@@ -9,6 +10,9 @@ use crate::sizes::Sizes;
 use crate::stats::Stats;
 use crate::tally::{Tally, Totals};
 use crate::tuning::Tuning;
+
+/// No batch counts as more bytes, so that no sum of theirs can overflow: 256 TiB.
+const MOST: u64 = 1 << 48;
 
 /// What a batch will take in bytes, as far as that is known before it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,16 +147,17 @@ impl Tickets {
         Some(Ticket {
             office: self.clone(),
             bytes,
+            on_device: 0,
             turn,
         })
     }
 
     fn expected(&self, cost: Cost) -> Option<u64> {
         match cost {
-            Cost::Known(bytes) => Some(bytes),
+            Cost::Known(bytes) => Some(bytes.min(MOST)),
             Cost::Learned { items } => {
                 let batch = self.0.account.sizes.largest()?;
-                Some(items.saturating_add(batch))
+                Some(items.saturating_add(batch).min(MOST))
             }
         }
     }
@@ -163,7 +168,10 @@ impl Tickets {
 /// Dropping it gives the bytes back and wakes who waited for them: never under a desk's lock.
 pub(crate) struct Ticket {
     office: Tickets,
+    /// In host memory.
     bytes: u64,
+    /// In that of a device.
+    on_device: u64,
     turn: Turn,
 }
 
@@ -177,8 +185,21 @@ impl Ticket {
         }
     }
 
+    /// What the batch holds of host memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The batch is on a device, and in host memory no more.
+    pub(crate) fn uploaded(&mut self, took: Duration) {
+        self.on_device = self.bytes;
+        self.office.tally().uploaded(self.on_device, took);
+        self.weighed(0);
+    }
+
     /// The batch is made, and was measured: later ones may be as large.
     pub(crate) fn learned(&mut self, bytes: u64) {
+        let bytes = bytes.min(MOST);
         self.office.0.account.sizes.learn(bytes);
         self.weighed(bytes);
     }
@@ -186,7 +207,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.office.tally().end(self.bytes);
+        self.office.tally().end(self.bytes, self.on_device);
         if let Some(member) = &self.office.0.member {
             member.release(self.bytes);
         }

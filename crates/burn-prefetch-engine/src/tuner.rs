@@ -148,6 +148,17 @@ impl Tuner {
         }
     }
 
+    /// Whether a decision that is taken again is due after so many batches.
+    pub(crate) fn is_due(&self, batch: u64) -> bool {
+        let next = self.replayed.as_ref().and_then(|left| left.front());
+        next.is_some_and(|next| next.batch <= batch)
+    }
+
+    /// Whether decisions are taken again.
+    pub(crate) fn replays(&self) -> bool {
+        self.replayed.is_some()
+    }
+
     /// What has been decided, in order.
     #[must_use]
     pub fn decisions(&self) -> &[Decision] {

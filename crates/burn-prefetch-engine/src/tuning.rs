@@ -15,6 +15,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Tuning {
     began: Moment,
+    /// Whether decisions are taken again, each at its batch.
+    replays: bool,
     state: QuietMutex<State>,
 }
 
@@ -30,6 +32,7 @@ impl Tuning {
     #[must_use]
     pub fn new(tuner: Tuner) -> Self {
         let now = Moment::now();
+        let replays = tuner.replays();
         let state = State {
             tuner,
             last: Totals::default(),
@@ -37,6 +40,7 @@ impl Tuning {
         };
         Self {
             began: now,
+            replays,
             state: QuietMutex::new(state),
         }
     }
@@ -47,6 +51,11 @@ impl Tuning {
         self.state.lock().tuner.decisions().to_vec()
     }
 
+    /// Whether it has to look after every batch.
+    pub(crate) fn replays(&self) -> bool {
+        self.replays
+    }
+
     /// Looks, if it is time to, and does what is decided.
     pub(crate) fn look(&self, totals: impl FnOnce() -> Totals, (dial, pool): (&Dial, &Pool)) {
         let Some(decision) = self.decide(totals, (dial, pool)) else {
@@ -54,7 +63,10 @@ impl Tuning {
         };
         match decision.knob {
             Knob::Window => dial.set_ahead(decision.to),
-            Knob::Workers => pool.resize(decision.to),
+            Knob::Workers => {
+                pool.resize(decision.to);
+                dial.workers_are(decision.to);
+            }
         }
         let Decision {
             batch,
@@ -74,10 +86,13 @@ impl Tuning {
     ) -> Option<Decision> {
         let mut state = self.state.lock();
         let passed = state.looked.elapsed();
-        if passed < PAUSE {
+        if passed < PAUSE && !self.replays {
             return None;
         }
         let now = totals();
+        if self.replays && !state.tuner.is_due(now.returned) {
+            return None;
+        }
         let last = std::mem::replace(&mut state.last, now);
         state.looked = Moment::now();
         state.tuner.look(&Facts {

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use burn_prefetch_engine::MemoryBudget;
 use burn_prefetch_engine::{Doing, LoadError, Stage};
-use doubles::{Loader, Numbers};
+use doubles::{Declared, Loader, Numbers};
 
 const WORKERS: [usize; 4] = [1, 2, 4, 8];
 
@@ -252,6 +253,37 @@ fn nothing_of_a_pass_is_left_once_its_uploader_has_settled() {
                 source.upgrade().is_none(),
                 "{workers} workers, {taken} taken"
             );
+        }
+    }
+}
+
+/// What is on the device is no longer in host memory, and is counted and limited apart.
+#[test]
+fn what_is_on_the_device_is_counted_and_limited_apart() {
+    for workers in WORKERS {
+        for (ahead_bytes, most) in [(1_000, 300), (299, 200), (100, 100), (1, 100)] {
+            let budget = MemoryBudget::new(1_000);
+            let source = Numbers::new().sized(|_| 100, Declared::AtMost(100));
+            let loader = Loader::new(source, workers, (40, 2))
+                .ahead(6)
+                .uploads(3)
+                .ahead_bytes(ahead_bytes)
+                .budget(&budget);
+            let mut reader = loader.iter();
+            let stats = || loader.account.stats();
+            let begun = std::time::Instant::now();
+            let expected = (600 - most, most);
+            while (stats().bytes.now, stats().uploads.ahead.now) != expected {
+                assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", stats());
+                thread::yield_now();
+            }
+            assert_eq!(budget.stats().used.now, 600 - most);
+            assert_eq!(reader.by_ref().count(), 20);
+            let uploads = stats().uploads;
+            assert_eq!((uploads.batches, uploads.bytes), (20, 2_000));
+            assert_eq!((uploads.ahead.most, uploads.ahead.now), (most, 0));
+            assert_eq!((stats().bytes.now, budget.stats().used.now), (0, 0));
+            assert!(budget.stats().used.most <= 600, "{budget:?}");
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::thread::available_parallelism;
 
-use burn_prefetch_engine::{Decision, Tuner, TunerConfig, Tuning};
+use burn_prefetch_engine::{Decision, Knob, Tuner, TunerConfig, Tuning};
 
 use crate::config_error::ConfigError;
+use crate::workers::MOST_WORKERS;
 
 /// A number that the loader finds by itself, where [`num_workers`](crate::DataLoaderBuilder::num_workers)
 /// or [`prefetch`](crate::DataLoaderBuilder::prefetch) take one.
@@ -42,6 +43,15 @@ const FIRST_WORKERS: usize = 2;
 /// The share of the cores that workers may be busy with, if nobody says another.
 const CPU_SHARE: f64 = 0.4;
 
+/// The most that a decision may ever have come to.
+fn most(knob: Knob) -> usize {
+    if knob == Knob::Workers {
+        MOST_WORKERS
+    } else {
+        WIDEST
+    }
+}
+
 /// What is to be found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AutoSettings {
@@ -76,6 +86,16 @@ impl AutoSettings {
                 share: share.to_string(),
             });
         }
+        let replayed = self.replay.iter().flatten();
+        let beyond = replayed.map(|decision| (decision.knob, decision.to));
+        let mut beyond = beyond.filter(|(knob, to)| !(1..=most(*knob)).contains(to));
+        if let Some((knob, to)) = beyond.next() {
+            return Err(ConfigError::ReplayBeyond {
+                what: format!("{knob:?}"),
+                to,
+                most: most(knob),
+            });
+        }
         match self.given() {
             Some(setting) if !persist => Err(ConfigError::AutoWithoutWorkers { setting }),
             Some(_) | None => Ok(()),
@@ -84,9 +104,9 @@ impl AutoSettings {
 
     fn given(&self) -> Option<&'static str> {
         let given = [
-            (self.workers, "num_workers"),
-            (self.window, "prefetch"),
-            (self.replay.is_some(), "replay"),
+            (self.workers, "num_workers(Auto)"),
+            (self.window, "prefetch(Auto)"),
+            (self.replay.is_some(), "replay(..)"),
         ];
         let mut given = given.iter();
         given.find(|(is, _)| *is).map(|(_, name)| *name)
@@ -126,7 +146,7 @@ mod tests {
             ..AutoSettings::default()
         };
         assert_eq!(auto.check(true), Ok(()));
-        let setting = "prefetch";
+        let setting = "prefetch(Auto)";
         let refused = Err(ConfigError::AutoWithoutWorkers { setting });
         assert_eq!(auto.check(false), refused);
         assert_eq!(AutoSettings::default().check(false), Ok(()));

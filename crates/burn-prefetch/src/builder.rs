@@ -12,6 +12,7 @@ use crate::auto::{Amount, Auto, first_workers};
 use crate::burn::{Batcher, DataLoader, Dataset, Device};
 use crate::chosen::Chosen;
 use crate::config_error::ConfigError;
+use crate::frozen::FrozenSettings;
 use crate::host_batcher::{FetchInto, HostBatcher, RowBatcher, Rowwise};
 use crate::loader::PrefetchDataLoader;
 use crate::maker::{Make, MovedBatcher, PlainBatcher, StagedBatcher, Stages};
@@ -20,7 +21,7 @@ use crate::settings::{BATCH_SAMPLER, Settings, StallWarning};
 use crate::source::Supply;
 use crate::staged_batch::StagedBatch;
 use crate::state::LoaderState;
-use crate::weigh::Weigh;
+use crate::weigh::{SampleBytes, Weigh};
 use crate::workers::Workers;
 
 /// Builds data loaders: Burn's builder under the same names, and what it lacks.
@@ -94,7 +95,7 @@ impl<I, O> DataLoaderBuilder<I, O, PlainBatcher<I, O>> {
         settings.staging.pin_memory = Some(pin);
         settings.measured = true;
         DataLoaderBuilder {
-            maker: MovedBatcher(self.maker.0),
+            maker: MovedBatcher(self.maker.0, self.maker.1),
             chosen: self.chosen,
             state: self.state,
             settings,
@@ -177,6 +178,15 @@ impl<I, O, M: Stages> DataLoaderBuilder<I, O, M> {
         self.with(|settings| settings.staging.device_prefetch = Some(batches))
     }
 
+    /// How many bytes batches on the device may have before `next()` returns them, if they are several
+    /// (default: as many as [`device_prefetch`](Self::device_prefetch) batches have). Counted by
+    /// [`stats`](PrefetchDataLoader::stats) as `uploads.ahead`, apart from host memory; each iterator has
+    /// as many.
+    #[must_use]
+    pub fn device_budget(self, bytes: u64) -> Self {
+        self.with(|settings| settings.staging.device_budget = Some(bytes))
+    }
+
     /// How many bytes may be page-locked (default: as many as the batches need that are alive).
     ///
     /// Slots are rounded up, by a quarter at most. Where the budget is used up a batch goes through
@@ -244,10 +254,10 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     /// [`MemoryBudget`](crate::MemoryBudget) that several loaders share.
     ///
     /// An iterator's oldest batch is always allowed, so that nothing can wait for ever; the bound is the
-    /// budget and one batch for each iterator beyond the first. It is exact where
-    /// [`max_batch_bytes`](Self::max_batch_bytes) is given and for batches that all have one size.
-    /// Where sizes are learned ([`batch_bytes`](Self::batch_bytes), and batches that go through host
-    /// memory), each batch counts as the largest of the last 64 until it is made: one that turns out
+    /// budget and one batch for each iterator beyond the first. It is exact where sizes are declared:
+    /// [`max_batch_bytes`](Self::max_batch_bytes), [`sample_bytes`](Self::sample_bytes), or batches
+    /// whose rows have one layout; and for batches that all have one size. Where sizes are learned
+    /// ([`batch_bytes`](Self::batch_bytes), and other batches that go through host memory), each batch counts as the largest of the last 64 until it is made: one that turns out
     /// larger is counted at once, nothing is begun until that is paid back, and
     /// [`stats`](PrefetchDataLoader::stats) says by how much. The first one is made alone.
     ///
@@ -265,6 +275,18 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     #[must_use]
     pub fn max_batch_bytes(self, bytes: u64) -> Self {
         self.with(|settings| settings.declared.max_batch = Some(bytes))
+    }
+
+    /// How many bytes each sample takes in its batch, by its index in the dataset, so that
+    /// [`memory_budget`](Self::memory_budget) is exact from the first batch on although batches differ: a
+    /// batch takes the sum.
+    ///
+    /// Of a sampler of your own, which is not asked for a size, and before an epoch's order has been made
+    /// ready, each sample counts as the largest.
+    #[must_use]
+    pub fn sample_bytes(self, sizes: impl Into<Arc<[u32]>>) -> Self {
+        let sizes = SampleBytes::new(sizes.into());
+        self.with(|settings| settings.declared.samples = Some(sizes))
     }
 
     /// No item has more bytes than this: they count, too, until the batch is made of them.
@@ -286,6 +308,17 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     #[must_use]
     pub fn cpu_share(self, share: f64) -> Self {
         self.with(|settings| settings.auto.cpu_share = Some(share))
+    }
+
+    /// Sets what an earlier run has found: [`num_workers`](Self::num_workers), and
+    /// [`prefetch`](Self::prefetch) if that was changed.
+    #[must_use]
+    pub fn frozen(self, found: FrozenSettings) -> Self {
+        let builder = self.num_workers(found.num_workers);
+        match found.prefetch {
+            Some(batches) => builder.prefetch(batches),
+            None => builder,
+        }
     }
 
     /// Takes the decisions of an earlier run again, each after as many batches as then, instead of
@@ -476,8 +509,9 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     }
 
     /// Goes on where a saved [`state`](PrefetchDataLoader::state) stands, as
-    /// [`PrefetchDataLoader::restore`] does; it comes before `start_epoch`. A state of another loader is
-    /// refused when this one is built.
+    /// [`PrefetchDataLoader::restore`] does: the state says which epoch is next, whatever
+    /// [`start_epoch`](Self::start_epoch) does. A state of another loader is refused when this one is
+    /// built.
     #[must_use]
     pub fn restore(mut self, state: LoaderState) -> Self {
         self.state = Some(state);
@@ -576,13 +610,14 @@ where
         D: FetchInto<I, E> + 'static,
         E: Error + Send + Sync + 'static,
     {
+        let builder = self.with(|settings| settings.written = true);
         let Self {
             maker,
             chosen,
             state,
             settings,
             ..
-        } = self;
+        } = builder;
         let order = (chosen, state);
         finish(order, settings, dataset.len(), |settings| {
             maker.supply_written(dataset, settings)
@@ -598,6 +633,7 @@ fn finish<O: Send + 'static>(
     supply: impl FnOnce(&Settings) -> Arc<dyn Supply<O>>,
 ) -> Result<PrefetchDataLoader<O>, ConfigError> {
     let batch_size = settings.check()?;
+    settings.check_samples(len)?;
     let plan = chosen.plan(len, (batch_size, settings.remainder()))?;
     settings.order = plan.identity().name;
     plan.check(settings.start_epoch)?;

@@ -47,7 +47,11 @@ where
     }
 
     fn assemble(&self, pieces: Pieces<Vec<I>>, stage: &Stage) -> Result<HostBatch, BoxError> {
-        self.batcher.collate(join_items(pieces), &stage.host())
+        let items = join_items(pieces);
+        let len = items.len();
+        let batch = self.batcher.collate(items, &stage.host())?;
+        batch.check(len)?;
+        Ok(batch)
     }
 
     fn sizes(batch: &HostBatch) -> Vec<usize> {

@@ -36,9 +36,29 @@ pub enum ConfigError {
     /// A bound on what nobody measures.
     #[error(
         "memory_budget is given, but nobody says how large a batch is: use max_batch_bytes(bytes), \
-         or batch_bytes(|batch| ..) to have each measured, or leave it out"
+         sample_bytes(list), or batch_bytes(|batch| ..) to have each measured, or leave it out"
     )]
     BudgetUnweighed,
+    /// Two bounds on one size.
+    #[error("max_batch_bytes and sample_bytes both say how large a batch may be: use one of them")]
+    SizedTwice,
+    /// A list of sizes for other data.
+    #[error(
+        "sample_bytes has the sizes of {sizes} samples, but the dataset has {len}: give one for each \
+         index"
+    )]
+    SampleSizes {
+        /// The sizes given.
+        sizes: usize,
+        /// The items of the dataset.
+        len: usize,
+    },
+    /// No room for anything ahead.
+    #[error(
+        "device_budget is 0 bytes, but one batch is always allowed on the device: use \
+         device_prefetch(0) to upload none ahead, or the bytes of two batches or more"
+    )]
+    DeviceBudgetZero,
     /// No budget to change.
     #[error(
         "set_memory_budget({bytes}) is for a loader that was built without a budget: give \
@@ -71,13 +91,32 @@ pub enum ConfigError {
     },
     /// Nobody is there whose number could be changed.
     #[error(
-        "{setting} is automatic without workers that persist, but then there is nothing to tune: \
-         use persistent_workers(true) and num_workers(Auto) or 1 or more, or leave it out"
+        "{setting} changes a loader while it runs, but without workers that persist there is nothing to \
+         change: use persistent_workers(true) and num_workers(Auto) or 1 or more, or leave it out"
     )]
     AutoWithoutWorkers {
         /// What was set to be automatic.
         setting: &'static str,
     },
+    /// Decisions that no loader can have taken.
+    #[error(
+        "a decision to be replayed sets {what} to {to}, but it can be 1 to {most}: replay what \
+         decisions() gave, unchanged"
+    )]
+    ReplayBeyond {
+        /// What it sets.
+        what: String,
+        /// The value.
+        to: usize,
+        /// The most there can be.
+        most: usize,
+    },
+    /// Threads of several loaders are not one loader's to add to.
+    #[error(
+        "num_workers(Auto), which auto() sets too, is given beside workers(..), but threads that \
+         loaders share are not one loader's to hire: use prefetch(Auto) alone"
+    )]
+    AutoBesideWorkers,
     /// A batch without items.
     #[error("batch_size is 0, but a batch has at least one item: use batch_size(1) or more")]
     BatchSizeZero,

@@ -1,8 +1,11 @@
 //! What can be changed about a loader while its iterators run.
 
-use burn_prefetch_engine::{Account, Decision};
+use std::sync::{Arc, Weak};
+
+use burn_prefetch_engine::{Account, Decision, Pool};
 
 use crate::config_error::ConfigError;
+use crate::frozen::FrozenSettings;
 use crate::workers::{MOST_WORKERS, Workers};
 
 /// Changes a loader's settings while its iterators run, without losing a batch or its place.
@@ -33,24 +36,27 @@ use crate::workers::{MOST_WORKERS, Workers};
 #[derive(Clone, Debug)]
 pub struct LoaderControl {
     account: Account,
-    workers: Workers,
+    /// Not kept alive: threads end with the last loader and handle of [`Workers`].
+    pool: Weak<Pool>,
 }
 
 impl LoaderControl {
-    pub(crate) fn new(account: Account, workers: Workers) -> Self {
-        Self { account, workers }
+    pub(crate) fn new(account: Account, workers: &Workers) -> Self {
+        let pool = Arc::downgrade(&workers.0);
+        Self { account, pool }
     }
 
-    /// How many batches of each iterator may be alive, once that was changed.
+    /// How many batches of each iterator may be alive, once that was changed; `None` without workers,
+    /// where it is one.
     #[must_use]
     pub fn window(&self) -> Option<usize> {
-        self.account.dial.ahead()
+        self.account.dial.ahead().filter(|_| self.num_workers() > 0)
     }
 
-    /// How many workers there may be.
+    /// How many workers there may be; 0 once the loader is gone.
     #[must_use]
     pub fn num_workers(&self) -> usize {
-        self.workers.num_workers()
+        self.pool.upgrade().map_or(0, |pool| pool.size())
     }
 
     /// What was decided so far about settings that are [`Auto`](crate::Auto), in order: to be listed,
@@ -61,6 +67,15 @@ impl LoaderControl {
         tuning.map(|tuning| tuning.decisions()).unwrap_or_default()
     }
 
+    /// What the settings are now, to be [set](crate::DataLoaderBuilder::frozen) from the start.
+    #[must_use]
+    pub fn freeze(&self) -> FrozenSettings {
+        FrozenSettings {
+            num_workers: self.num_workers(),
+            prefetch: self.window(),
+        }
+    }
+
     /// Changes how many batches of each iterator may be alive; those that are stay so. An iterator
     /// without workers has one, whatever is said here.
     pub fn set_prefetch(&self, batches: usize) {
@@ -68,7 +83,9 @@ impl LoaderControl {
     }
 
     /// Changes how many workers there may be, also for others that share them: more begin at once, who
-    /// is too many ends after the part it is in.
+    /// is too many ends after the part it is in. With
+    /// [`prefetch_factor`](crate::DataLoaderBuilder::prefetch_factor) the window follows, unless it was
+    /// [set](Self::set_prefetch).
     ///
     /// # Errors
     ///
@@ -81,13 +98,15 @@ impl LoaderControl {
                 most: MOST_WORKERS,
             });
         }
-        if num_workers == 0 || self.num_workers() == 0 {
-            return Err(ConfigError::WorkersFromOrToNone {
-                from: self.num_workers(),
-                to: num_workers,
-            });
+        let Some(pool) = self.pool.upgrade() else {
+            return Ok(());
+        };
+        let (from, to) = (pool.size(), num_workers);
+        if to == 0 || from == 0 {
+            return Err(ConfigError::WorkersFromOrToNone { from, to });
         }
-        self.workers.0.resize(num_workers);
+        pool.resize(to);
+        self.account.dial.workers_are(to);
         Ok(())
     }
 

@@ -73,8 +73,8 @@ pub enum Nondeterminism {
     },
     /// Not as many batches came.
     #[error(
-        "{found} batches came with {workers} workers, and {expected} on the calling thread: a \
-         sampler has to return the same length for an epoch whenever it is asked"
+        "{found} batches came with {workers} workers (0: on the calling thread, once more), and \
+         {expected} on the calling thread at first: a sampler has to return the same length for an epoch whenever it is asked"
     )]
     Count {
         /// How many there were at first.
@@ -96,7 +96,9 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     ///
     /// The loader does its part for any number of workers; a dataset that draws from a generator of
     /// its own, or depends on what was called before, does not. The first difference is named. All
-    /// of the batches are kept in memory meanwhile, and threads are started for the time it takes.
+    /// of the batches are kept in memory meanwhile, and threads are started for the time it takes. They
+    /// are none of the loader's own: [`stats`](Self::stats) does not count them. A
+    /// [`timeout`](crate::DataLoaderBuilder::timeout) holds for what workers make.
     ///
     /// Tensors cannot be compared: for batches that hold some there is
     /// [`verify_determinism_by`](Self::verify_determinism_by).
@@ -136,13 +138,13 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         batches: usize,
         key: impl Fn(O) -> K,
     ) -> Result<(), Nondeterminism> {
-        let first = self.trial(Trial::FIRST).take(batches);
+        let first = self.trial(Trial::FIRST).1.take(batches);
         let first: Vec<K> = first
             .map(|batch| batch.map(&key))
             .collect::<Result<_, _>>()?;
         let whole = first.len() < batches;
         TRIALS.into_iter().try_for_each(|trial| {
-            let mut pass = self.trial(trial);
+            let (trial, mut pass) = self.trial(trial);
             compare(&first, (pass.as_mut(), trial), &key)?;
             if whole && pass.next().is_some() {
                 return Err(count(&first, first.len() + 1, trial));
@@ -151,18 +153,24 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         })
     }
 
-    /// The next epoch, made in another way.
-    fn trial(&self, Trial { workers, parts }: Trial) -> Box<dyn Pass<O>> {
+    /// The next epoch, made in another way: in as many parts as the loader itself, where that is said.
+    fn trial(&self, Trial { workers, mut parts }: Trial) -> (Trial, Box<dyn Pass<O>>) {
         let pool = PoolConfig {
             size: workers,
             ..self.pool().config().clone()
         };
-        self.start_on(&Arc::new(Pool::new(pool)), |reader| {
+        let pass = self.start_on(&Arc::new(Pool::new(pool)), |reader| {
+            if let Parts::Fixed(own) = reader.limits.parts {
+                parts = own;
+            }
             reader.limits.parts = Parts::Fixed(parts);
             reader.limits.ahead = Ahead::Fixed(2 * workers);
             reader.delivery = Delivery::InOrder;
-            reader.patience = Patience::default();
-        })
+            if workers == 0 {
+                reader.patience = Patience::default();
+            }
+        });
+        (Trial { workers, parts }, pass)
     }
 }
 

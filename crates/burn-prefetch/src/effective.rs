@@ -40,6 +40,9 @@ pub struct StagingConfig {
     pub device_prefetch: Option<usize>,
     /// Bytes that may be page-locked; `None` for as many as are needed.
     pub pinned_budget: Option<u64>,
+    /// Bytes that batches on the device may have before `next()` returns them, if they are several;
+    /// `None` for as many as `device_prefetch` batches have.
+    pub device_budget: Option<u64>,
 }
 
 impl fmt::Display for StagingConfig {
@@ -54,8 +57,12 @@ impl fmt::Display for StagingConfig {
             write!(f, " of {bytes} bytes at most")?;
         }
         match self.device_prefetch {
-            Some(batches) => write!(f, ", {batches} batches ahead on the device"),
-            None => f.write_str(", uploaded by whoever assembles"),
+            Some(batches) => write!(f, ", {batches} batches ahead on the device")?,
+            None => f.write_str(", uploaded by whoever assembles")?,
+        }
+        match self.device_budget {
+            Some(bytes) => write!(f, " with {bytes} bytes at most"),
+            None => Ok(()),
         }
     }
 }

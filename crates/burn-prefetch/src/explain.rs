@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use burn_prefetch_engine::Stats;
 
+use crate::effective::WindowConfig;
+
 /// Batches that are there when asked for, in so many of 100, need nothing changed.
 const READY: f64 = 0.95;
 
@@ -19,8 +21,8 @@ pub(crate) struct Frame {
     pub(crate) num_workers: usize,
     /// Items in a batch, where all have as many.
     pub(crate) batch_size: Option<usize>,
-    /// What bounds the batches alive, in words.
-    pub(crate) window: String,
+    /// What bounds the batches alive.
+    pub(crate) window: WindowConfig,
 }
 
 /// What is bounded by what, what waits for what, and what to change next.
@@ -84,8 +86,11 @@ fn bounds(stats: &Stats, frame: &Frame) -> String {
 /// What the numbers show.
 struct Sight {
     workers: usize,
+    /// How many batches may be alive, where that is not learned.
+    window: Option<u64>,
     batches: u64,
     fetch: Duration,
+    /// With what the same threads uploaded.
     assemble: Duration,
     /// The share of their time that workers slept.
     idle: f64,
@@ -99,7 +104,7 @@ impl Sight {
         let workers = stats.workers.iter();
         let all = workers.map(|worker| worker.work).chain([stats.callers]);
         let (fetch, assemble) = all.fold((Duration::ZERO, Duration::ZERO), |sum, work| {
-            (sum.0 + work.fetch, sum.1 + work.assemble)
+            (sum.0 + work.fetch, sum.1 + work.assemble + work.upload)
         });
         let slept: Duration = stats.workers.iter().map(|worker| worker.idle).sum();
         let whole = slept + fetch + assemble;
@@ -109,6 +114,10 @@ impl Sight {
         };
         Self {
             workers: frame.num_workers,
+            window: match frame.window {
+                WindowConfig::Batches(batches) => Some(batches.max(1) as u64),
+                WindowConfig::Inline | WindowConfig::Learned { .. } => None,
+            },
             batches: stats.waits.count,
             fetch,
             assemble,
@@ -116,7 +125,7 @@ impl Sight {
             readiness: stats.waits.readiness(),
             items: frame
                 .batch_size
-                .map(|items| stats.waits.count * items as u64),
+                .map(|items| stats.waits.count.saturating_mul(items as u64)),
         }
     }
 
@@ -155,7 +164,7 @@ impl Sight {
 
     fn next(&self, stats: &Stats) -> String {
         let refused = stats.budget.is_some_and(|budget| budget.refused > 0);
-        let now = stats.batches.most;
+        let now = self.window.unwrap_or(stats.batches.most);
         if self.workers == 0 {
             return "num_workers(1): every batch is made while next() waits for it.".to_owned();
         }
@@ -171,7 +180,7 @@ impl Sight {
             return format!(
                 "prefetch({}): workers sleep while next() waits, so batches are asked for in bursts \
                  that {now} do not cover.",
-                2 * now.max(1)
+                now.max(1).saturating_mul(2)
             );
         }
         if self.assemble > self.fetch {
@@ -226,8 +235,8 @@ mod tests {
             num_workers,
             batch_size: Some(32),
             window: match num_workers {
-                0 => "1 batch, made when next() asks for it".to_owned(),
-                _ => "at most 4 batches alive".to_owned(),
+                0 => WindowConfig::Inline,
+                _ => WindowConfig::Batches(4),
             },
         }
     }

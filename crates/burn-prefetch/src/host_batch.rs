@@ -60,6 +60,20 @@ impl HostBatch {
         Ok(batch)
     }
 
+    /// Says what cannot be a batch of `len` items.
+    pub(crate) fn check(&self, len: usize) -> Result<(), HostError> {
+        if self.len != len {
+            return Err(HostError::Samples { len, got: self.len });
+        }
+        let mut names = self.slots.iter().map(|slot| slot.name);
+        while let Some(name) = names.next() {
+            if names.clone().any(|other| other == name) {
+                return Err(HostError::Twice { name });
+            }
+        }
+        Ok(())
+    }
+
     /// The samples in it.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -164,6 +178,10 @@ pub(crate) fn upload<const D: usize, K: Basic>(
     device: &Device,
 ) -> Tensor<D, K> {
     let dtype = data.dtype();
+    if shape.contains(&0) {
+        // There is nothing to copy, and no row that could be parted.
+        return Tensor::empty(shape, (device, dtype));
+    }
     Tensor::<1, K>::from_data(data, (device, dtype)).reshape(shape)
 }
 
@@ -268,12 +286,13 @@ impl Host {
     }
 
     /// A slot of so many bytes, with whatever is in it.
-    pub(crate) fn take(&self, bytes: usize) -> Slot {
-        self.slots.take(bytes, self.pinned)
+    pub(crate) fn take(&self, bytes: usize) -> Result<Slot, HostError> {
+        let slot = self.slots.take(bytes, self.pinned);
+        slot.ok_or(HostError::NoMemory { bytes })
     }
 
     fn raw<T>(&self, of: &SlotLayout) -> Result<HostSlot<T>, HostError> {
-        let slot = self.take(of.bytes()?);
+        let slot = self.take(of.bytes()?)?;
         Ok(HostSlot {
             filled: Filled::new(of, slot)?,
             values: PhantomData,
@@ -322,11 +341,11 @@ pub(crate) struct Parcel {
 
 impl Parcel {
     /// Copies tensor data into a slot.
-    pub(crate) fn pack(data: &TensorData, host: &Host) -> Self {
+    pub(crate) fn pack(data: &TensorData, host: &Host) -> Result<Self, HostError> {
         let bytes = data.as_bytes();
-        let mut slot = host.take(bytes.len());
+        let mut slot = host.take(bytes.len())?;
         slot.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
-        Self {
+        Ok(Self {
             filled: Filled {
                 name: "tensor",
                 dtype: data.dtype(),
@@ -334,7 +353,7 @@ impl Parcel {
                 bytes: bytes.len(),
                 slot: Some(slot),
             },
-        }
+        })
     }
 
     pub(crate) fn bytes(&self) -> usize {

@@ -117,6 +117,28 @@ pub enum HostError {
         /// The slot.
         name: &'static str,
     },
+    /// Two slots of one name.
+    #[error("two slots are named \"{name}\": give each a name of its own")]
+    Twice {
+        /// The name.
+        name: &'static str,
+    },
+    /// A batch that says it has another number of samples.
+    #[error(
+        "the batch was made with {got} samples, but of {len} items: HostBatch::new({len}) has them"
+    )]
+    Samples {
+        /// The items.
+        len: usize,
+        /// What it says.
+        got: usize,
+    },
+    /// Memory that the system does not give.
+    #[error("no memory for a slot of {bytes} bytes: use a smaller batch_size, or smaller samples")]
+    NoMemory {
+        /// The bytes.
+        bytes: usize,
+    },
     /// A row that nobody wrote.
     #[error(
         "row {row} of \"{name}\" was not written, and the slot has no fill value: write every row, or \
@@ -221,6 +243,10 @@ impl Layout {
                 });
             }
             slot.bytes()?;
+            let same = self.slots.iter().filter(|other| other.name == slot.name);
+            if same.count() > 1 {
+                return Err(HostError::Twice { name: slot.name });
+            }
         }
         Ok(())
     }
@@ -229,10 +255,11 @@ impl Layout {
 impl SlotLayout {
     /// How many bytes it has in all.
     pub(crate) fn bytes(&self) -> Result<usize, HostError> {
-        let elements = self
-            .shape
-            .iter()
-            .try_fold(1, |product: usize, dim| product.checked_mul(*dim));
+        let nothing = self.shape.contains(&0).then_some(0);
+        let elements = nothing.or_else(|| {
+            let mut dims = self.shape.iter();
+            dims.try_fold(1, |product: usize, dim| product.checked_mul(*dim))
+        });
         let bytes = elements.and_then(|elements| elements.checked_mul(self.dtype.size()));
         bytes.ok_or_else(|| HostError::TooLarge {
             name: self.name,
@@ -242,7 +269,14 @@ impl SlotLayout {
 
     /// How many bytes a row has; its [`bytes`](Self::bytes) have been checked.
     pub(crate) fn row_bytes(&self) -> usize {
-        self.shape.iter().skip(1).product::<usize>() * self.dtype.size()
+        {
+            let row = &self.shape[1.min(self.shape.len())..];
+            if row.contains(&0) {
+                0
+            } else {
+                row.iter().product::<usize>() * self.dtype.size()
+            }
+        }
     }
 
     /// Says that `T` is not what it holds.

@@ -16,6 +16,7 @@ mod effective;
 mod explain;
 #[cfg(feature = "train")]
 mod figures;
+mod frozen;
 mod host_batch;
 mod host_batcher;
 mod layout;
@@ -44,18 +45,20 @@ mod workers;
 
 pub use auto::{Amount, Auto};
 pub use builder::DataLoaderBuilder;
-pub use burn_prefetch_derive::StagedBatch;
+pub use burn_prefetch_derive::{ByteCount, StagedBatch};
 pub use burn_prefetch_engine::{
     BatchLimit, BatchLists, BatchSampler, BatchSizes, BoxError, Buckets, BudgetStats,
     ClassBalanced, ContextRng, CrewReport, Decision, Doing, FetchContext, IntoOrder, IntoPlan,
     ItemRng, Knob, Level, LoadError, MemoryBudget, Mixture, OrderError, Place, Remainder, Sampler,
-    SharedError, SlowItem, Stage, Stats, Subset, WaitStats, Weighted, WeightedWithoutReplacement,
-    Why, Windowed, Work, WorkerReport, WorkerStats, context, real_mask, rng, rng_at,
+    SharedError, SlowItem, Stage, Stats, Subset, UploadStats, WaitStats, Weighted,
+    WeightedWithoutReplacement, Why, Windowed, Work, WorkerReport, WorkerStats, context, real_mask,
+    rng, rng_at,
 };
 pub use config_error::ConfigError;
 pub use control::LoaderControl;
 pub use determinism::Nondeterminism;
 pub use effective::{EffectiveConfig, Ignored, StagingConfig, WindowConfig};
+pub use frozen::FrozenSettings;
 pub use host_batch::{Host, HostBatch, HostSlot};
 pub use host_batcher::{CollateBatcher, Collated, FetchInto, HostBatcher, RowBatcher, Rowwise};
 pub use layout::{HostError, Layout, SlotKey};

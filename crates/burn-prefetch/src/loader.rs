@@ -9,7 +9,7 @@ use crate::bookmark::{Bookmark, Shelf};
 use crate::burn::{DataLoader, DataLoaderIterator, Device};
 use crate::config_error::ConfigError;
 use crate::control::LoaderControl;
-use crate::effective::EffectiveConfig;
+use crate::effective::{EffectiveConfig, WindowConfig};
 use crate::explain::{Frame, explain};
 use crate::progress::{PrefetchIterator, WarmEpoch};
 use crate::settings::Settings;
@@ -99,14 +99,10 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     #[must_use]
     pub fn explain(&self) -> String {
         let config = self.effective_config();
-        let dialled = self.account.dial.ahead().filter(|_| config.num_workers > 0);
         let frame = Frame {
-            num_workers: self.workers.num_workers(),
+            num_workers: config.num_workers,
             batch_size: config.batch_size,
-            window: match dialled {
-                Some(batches) => format!("at most {batches} batches alive"),
-                None => config.window.to_string(),
-            },
+            window: config.window,
         };
         explain(&self.stats(), &frame)
     }
@@ -114,7 +110,7 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     /// What changes the loader while its iterators run.
     #[must_use]
     pub fn control(&self) -> LoaderControl {
-        LoaderControl::new(self.account.clone(), self.workers.clone())
+        LoaderControl::new(self.account.clone(), &self.workers)
     }
 
     /// The threads that make its batches, to be shared with other loaders or counted.
@@ -283,6 +279,10 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         let upcoming = self.upcoming().clone();
         let mut pass = self.pass(upcoming);
         pass.reader.warm_next = false;
+        pass.account = Account {
+            budget: self.account.budget.clone(),
+            ..Account::default()
+        };
         set(&mut pass.reader);
         self.supply.start(pool, pass)
     }
@@ -310,14 +310,22 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         Some(pass)
     }
 
-    /// What is in force, and what was ignored and why.
+    /// What is in force, also where [`control`](Self::control) has changed it; and what was ignored and
+    /// why.
     #[must_use]
     pub fn effective_config(&self) -> EffectiveConfig {
         let budget = self.account.budget.as_ref();
-        EffectiveConfig {
+        let mut config = EffectiveConfig {
             memory_budget: budget.map(MemoryBudget::limit),
             ..self.settings.effective(self.supply.can_pin())
+        };
+        if config.num_workers > 0 {
+            config.num_workers = self.workers.num_workers();
+            if let Some(batches) = self.account.dial.ahead() {
+                config.window = WindowConfig::Batches(batches);
+            }
         }
+        config
     }
 
     /// A loader over the dataset's indices `start..end`, shuffled within themselves, or over these

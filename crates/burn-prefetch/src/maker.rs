@@ -20,7 +20,7 @@ use crate::weigh::Weigh;
 pub struct PlainBatcher<I, O>(pub(crate) Arc<dyn Batcher<I, O>>, pub(crate) Weigh<O>);
 
 /// A plain `Batcher` that is given the host device, and whose batches are moved from there.
-pub struct MovedBatcher<I, O>(pub(crate) Arc<dyn Batcher<I, O>>);
+pub struct MovedBatcher<I, O>(pub(crate) Arc<dyn Batcher<I, O>>, pub(crate) Weigh<O>);
 
 /// A batcher of either form that assembles in host memory.
 pub struct StagedBatcher<B, Form> {
@@ -72,7 +72,7 @@ impl<I: Send + 'static, O: Send + 'static> Make<I, O> for PlainBatcher<I, O> {
             fetch: fetch(settings),
             costs: Arc::default(),
             weigh: self.1,
-            declared: settings.declared,
+            declared: settings.declared.clone(),
             error: PhantomData,
         }))
     }
@@ -88,6 +88,7 @@ impl<I: Send + 'static, O: StagedBatch + Send + 'static> Make<I, O> for MovedBat
             dataset,
             batcher: self.0,
             fetch: fetch(settings),
+            weigh: self.1,
             error: PhantomData,
         };
         staged(work, settings)
@@ -170,7 +171,7 @@ impl<B> StagedBatcher<B, Rowwise> {
 
 fn staged<W: Work>(work: W, settings: &Settings) -> Arc<dyn Supply<W::Output>> {
     let stage = settings.stage();
-    let how = (stage, settings.declared);
+    let how = (stage, settings.declared.clone());
     Arc::new(Arc::new(Staged::new(work, device(settings), how)))
 }
 

@@ -85,7 +85,7 @@ impl DataWaitMetric {
 }
 
 impl LoaderMemoryMetric {
-    /// Of what the loader does from now on, and its copies for devices, its slices and iterators.
+    /// Of the loader's batches, and those of its copies for devices, its slices and iterators.
     #[must_use]
     pub fn new<O: Send + 'static>(loader: &Arc<PrefetchDataLoader<O>>) -> Self {
         Self(Bytes::new(Source::of(loader)))
@@ -153,7 +153,7 @@ macro_rules! shows {
             }
 
             fn running_value(&self) -> Option<NumericEntry> {
-                Some(self.0.epoch())
+                Some(self.0.epoch()).filter(|entry| !entry.current().is_nan())
             }
 
             fn final_value(&self) -> NumericEntry {

@@ -14,18 +14,23 @@ use crate::source::{Fetch, fetch_items, join_items};
 use crate::stage::Stage;
 use crate::staged::Work;
 use crate::staged_batch::{StagedBatch, TensorVisitor};
+use crate::weigh::{ByteCount, Declared, Weigh};
 
 /// Items on their way to a batch whose tensors are in slots.
 pub(crate) struct MovedWork<D, I, E, O> {
     pub(crate) dataset: D,
     pub(crate) batcher: Arc<dyn Batcher<I, O>>,
     pub(crate) fetch: Fetch,
+    /// How batches are measured; else by their tensors.
+    pub(crate) weigh: Weigh<O>,
     pub(crate) error: PhantomData<fn() -> E>,
 }
 
 /// A batch whose tensors are in slots, and in its own fields only where they need not be moved.
 pub(crate) struct Packed<O> {
     batch: O,
+    /// What it weighs.
+    bytes: u64,
     parcels: Option<VecDeque<Parcel>>,
 }
 
@@ -56,12 +61,16 @@ where
     fn assemble(&self, pieces: Pieces<Vec<I>>, stage: &Stage) -> Result<Packed<O>, BoxError> {
         let items = join_items(pieces);
         let Some(host_device) = stage.host_device() else {
-            let batch = self.batcher.batch(items, stage.device());
-            let parcels = None;
-            return Ok(Packed { batch, parcels });
+            let mut batch = self.batcher.batch(items, stage.device());
+            return Ok(Packed {
+                bytes: self.weigh(&mut batch),
+                batch,
+                parcels: None,
+            });
         };
         let batch = || self.batcher.batch(items, &host_device);
         let mut batch = on_the_host(&host_device, batch);
+        let bytes = self.weigh(&mut batch);
         let mut packer = Packer {
             host: stage.host(),
             from: &host_device,
@@ -74,6 +83,7 @@ where
             Some(failure) => Err(failure),
             None => Ok(Packed {
                 batch,
+                bytes,
                 parcels: Some(packer.parcels),
             }),
         }
@@ -84,8 +94,14 @@ where
         parcels.map(Parcel::bytes).collect()
     }
 
+    fn size(batch: &Packed<O>) -> u64 {
+        batch.bytes
+    }
+
     fn upload(&self, batch: Packed<O>, device: &Device) -> Result<O, BoxError> {
-        let Packed { mut batch, parcels } = batch;
+        let Packed {
+            mut batch, parcels, ..
+        } = batch;
         let Some(parcels) = parcels else {
             return Ok(batch);
         };
@@ -96,6 +112,27 @@ where
         };
         batch.visit(&mut unpacker);
         unpacker.failure.map_or(Ok(batch), Err)
+    }
+}
+
+impl<D, I, E, O: StagedBatch> MovedWork<D, I, E, O> {
+    /// The bytes of a batch: as the user measures it, else of its tensors.
+    fn weigh(&self, batch: &mut O) -> u64 {
+        if let Some(bytes) = self.weigh.size(batch, &Declared::default()) {
+            return bytes;
+        }
+        let mut scales = Scales(0);
+        batch.visit(&mut scales);
+        scales.0
+    }
+}
+
+/// Adds up the bytes of tensors.
+struct Scales(u64);
+
+impl TensorVisitor for Scales {
+    fn tensor<const D: usize, K: Basic>(&mut self, tensor: &mut Tensor<D, K>) {
+        self.0 += tensor.byte_count() as u64;
     }
 }
 
@@ -127,9 +164,9 @@ struct Packer<'a> {
 }
 
 impl Packer<'_> {
-    fn pack(&self, data: TensorData) -> Parcel {
+    fn pack(&self, data: TensorData) -> Result<Parcel, BoxError> {
         let dtype = self.dtype(data.dtype());
-        Parcel::pack(&data.convert_dtype(dtype), &self.host)
+        Ok(Parcel::pack(&data.convert_dtype(dtype), &self.host)?)
     }
 
     /// The type that a plain loader would have made: the device's own where the host's own was taken.
@@ -162,7 +199,10 @@ impl TensorVisitor for Packer<'_> {
         }
         let nothing = Tensor::empty([0; D], self.from);
         match std::mem::replace(tensor, nothing).try_into_data() {
-            Ok(data) => self.parcels.push_back(self.pack(data)),
+            Ok(data) => match self.pack(data) {
+                Ok(parcel) => self.parcels.push_back(parcel),
+                Err(error) => self.failure = Some(error),
+            },
             Err(error) => self.failure = Some(format!("{error}").into()),
         }
     }

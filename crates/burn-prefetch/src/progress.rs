@@ -13,7 +13,8 @@ use crate::state::LoaderState;
 ///
 /// An error is the last item: Burn's `DatasetError` around a [`LoadError`](crate::LoadError), which
 /// [`LoadError::of`](crate::LoadError::of) finds. After the last item `next()` returns `None` for ever.
-/// Dropping it early ends the pass and waits for nothing.
+/// Dropping it early ends the pass and waits for nothing, unless it is all that is left of its loader:
+/// then the workers end with it, as with the loader.
 ///
 /// Its [`progress`](DataLoaderIterator::progress) counts the items of the batches returned; it is
 /// complete on the last batch and not before.

@@ -53,9 +53,13 @@ where
                     write(self.dataset.get(index).map_err(dataset_error)?)?;
                 }
             }
-            Fetch::Many => get_many(&self.dataset, part)?
-                .into_iter()
-                .try_for_each(write)?,
+            Fetch::Many => {
+                let items = get_many(&self.dataset, part)?;
+                for (place, item) in items.into_iter().enumerate() {
+                    part.work_on(place);
+                    write(item)?;
+                }
+            }
         }
         Ok(())
     }
@@ -110,6 +114,13 @@ where
     type Batch = HostBatch;
     type Output = O;
 
+    fn row_bytes(&self) -> Option<u64> {
+        let layout = self.batcher.layout(1);
+        layout.check(1).ok()?;
+        let rows = layout.slots().iter().map(|slot| slot.row_bytes() as u64);
+        Some(rows.sum())
+    }
+
     fn open(&self, len: usize, parts: usize) -> Pieces<RowPiece> {
         let mut cut = Target::cut(len, parts);
         Pieces::from_fn(parts, |part| RowPiece {
@@ -128,10 +139,15 @@ where
         layout.check(piece.len).map_err(write_error)?;
         let slots = sizes(&layout).map_err(write_error)?;
         let host = stage.host();
-        piece.rows.open(|| {
-            let taken = slots.iter().map(|&(bytes, row)| (host.take(bytes), row));
+        let opened = piece.rows.open(|| {
+            let taken = slots.iter();
+            let taken = taken.map(|&(bytes, row)| Some((host.take(bytes).ok()?, row)));
             taken.collect()
         });
+        if !opened {
+            let bytes = slots.iter().map(|(bytes, _)| bytes).sum();
+            return Err(write_error(HostError::NoMemory { bytes }));
+        }
         let mut writer = RowWriter::new(&layout, &mut piece.rows);
         self.samples.write_rows(part, &mut writer)
     }

@@ -15,7 +15,7 @@ use crate::effective::{EffectiveConfig, Ignored, StagingConfig, WindowConfig};
 use crate::memory::MemoryLimit;
 use crate::stage::StageSettings;
 use crate::state::Cut;
-use crate::weigh::Declared;
+use crate::weigh::{Declared, SampleBytes};
 use crate::workers::{Crew, SHUTDOWN_GRACE, Workers};
 
 /// The builder's method for batches that are made by the user.
@@ -65,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) pad_last: bool,
     pub(crate) parts_per_batch: Option<usize>,
     pub(crate) batched: bool,
+    /// Whether the dataset writes its samples itself, one by one.
+    pub(crate) written: bool,
     pub(crate) start_epoch: usize,
     /// What was set for batches that go through host memory.
     pub(crate) staging: Staging,
@@ -84,6 +86,7 @@ pub(crate) struct Staging {
     pub(crate) pin_memory: Option<bool>,
     pub(crate) device_prefetch: Option<usize>,
     pub(crate) pinned_budget: Option<u64>,
+    pub(crate) device_budget: Option<u64>,
 }
 
 impl Default for Settings {
@@ -109,6 +112,7 @@ impl Default for Settings {
             pad_last: false,
             parts_per_batch: None,
             batched: false,
+            written: false,
             start_epoch: 0,
             staging: Staging::default(),
             budget: None,
@@ -162,6 +166,9 @@ impl Settings {
 
     fn check_workers(&self) -> Result<(), ConfigError> {
         self.crew.check()?;
+        if self.workers.is_some() && self.auto.workers {
+            return Err(ConfigError::AutoBesideWorkers);
+        }
         if let (Some(_), Some(setting)) = (&self.workers, self.crew.given()) {
             return Err(ConfigError::GivenBesideWorkers { setting });
         }
@@ -187,10 +194,25 @@ impl Settings {
 
     /// A budget counts nothing of batches that nobody weighs.
     fn check_memory(&self) -> Result<(), ConfigError> {
-        let weighed = self.measured || self.declared != Declared::default();
+        if self.staging.device_budget == Some(0) {
+            return Err(ConfigError::DeviceBudgetZero);
+        }
+        if let (Some(_), Some(_)) = (self.declared.max_batch, &self.declared.samples) {
+            return Err(ConfigError::SizedTwice);
+        }
+        let weighed = self.measured || self.declared.is_given();
         match &self.budget {
             Some(_) if !weighed => Err(ConfigError::BudgetUnweighed),
             Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Sizes by index have to be of this data.
+    pub(crate) fn check_samples(&self, len: usize) -> Result<(), ConfigError> {
+        let sizes = self.declared.samples.as_ref().map(SampleBytes::len);
+        match sizes.filter(|sizes| *sizes != len) {
+            Some(sizes) => Err(ConfigError::SampleSizes { sizes, len }),
+            None => Ok(()),
         }
     }
 
@@ -198,11 +220,16 @@ impl Settings {
     pub(crate) fn account(&self) -> Result<Account, ConfigError> {
         let budget = self.budget.as_ref().map(MemoryLimit::budget).transpose()?;
         let may_widen = self.bound().is_none();
-        Ok(Account {
+        let account = Account {
             budget,
             tuning: self.auto.tuning(may_widen).map(Arc::new),
             ..Account::default()
-        })
+        };
+        if let Some(factor) = self.prefetch_factor {
+            let most = self.prefetch.unwrap_or(usize::MAX);
+            account.dial.follow_workers((factor, most));
+        }
+        Ok(account)
     }
 
     /// The workers to be used: those given, or new ones.
@@ -219,6 +246,7 @@ impl Settings {
             pin_memory: self.staging.pin_memory.unwrap_or(true),
             device_prefetch: self.staging.device_prefetch.unwrap_or(1),
             pinned_budget: self.staging.pinned_budget,
+            device_budget: self.staging.device_budget,
             workers: self.num_workers() > 0,
         }
     }
@@ -282,7 +310,7 @@ impl Settings {
         };
         let parts = match (
             self.parts_per_batch.and_then(NonZeroUsize::new),
-            self.batched,
+            self.fetches_together(),
         ) {
             (Some(parts), _) => Parts::Fixed(parts),
             (None, true) => Parts::Fixed(NonZeroUsize::MIN),
@@ -324,7 +352,7 @@ impl Settings {
                 Parts::Fixed(parts) => Some(parts.get()),
                 Parts::Learned => None,
             },
-            batched: self.batched,
+            batched: self.fetches_together(),
             start_epoch: self.start_epoch,
             staging: self.staging_config(can_pin),
             memory_budget: None,
@@ -332,6 +360,11 @@ impl Settings {
             auto_window: self.auto.window && self.bound().is_none(),
             ignored: [self.ignored(can_pin), self.not_automatic()].concat(),
         }
+    }
+
+    /// Whether items are fetched with `get_many`.
+    fn fetches_together(&self) -> bool {
+        self.batched && !self.written
     }
 
     fn stall_warning(&self) -> Option<Duration> {
@@ -386,6 +419,7 @@ impl Settings {
             pin_memory: can_pin && stage.pin_memory,
             device_prefetch: Some(stage.device_prefetch).filter(|_| can_pin && stage.workers),
             pinned_budget: stage.pinned_budget.filter(|_| can_pin),
+            device_budget: stage.device_budget.filter(|_| can_pin && stage.workers),
         })
     }
 
@@ -395,6 +429,7 @@ impl Settings {
             pin_memory,
             device_prefetch,
             pinned_budget,
+            device_budget,
             ..
         } = self.staging;
         let here = "the device uses the host's memory as it is";
@@ -410,11 +445,17 @@ impl Settings {
         let pin = pin_memory.filter(|pin| *pin && !can_pin);
         let budget = pinned_budget.filter(|_| !can_pin);
         let ahead = device_prefetch.filter(|_| !can_pin || self.num_workers() == 0);
+        let bytes_ahead = device_budget.filter(|_| !can_pin || self.num_workers() == 0);
         let why_ahead = if can_pin { inline } else { here };
         let all = [
             of_no_use("pin_memory", pin.map(|pin| pin.to_string()), here),
             of_no_use("device_prefetch", ahead.map(|it| it.to_string()), why_ahead),
             of_no_use("pinned_budget", budget.map(|it| it.to_string()), here),
+            of_no_use(
+                "device_budget",
+                bytes_ahead.map(|it| it.to_string()),
+                why_ahead,
+            ),
         ];
         all.into_iter().flatten().collect()
     }
@@ -428,6 +469,9 @@ impl Settings {
                 why,
             }));
         };
+        let batched = Some(self.batched.to_string()).filter(|_| self.batched && self.written);
+        let one_by_one = "FetchInto writes one sample at a time".to_owned();
+        note("batched", batched, one_by_one);
         let factor = self.prefetch_factor.map(|factor| factor.to_string());
         let total = self.prefetch.map(|total| total.to_string());
         if self.num_workers() == 0 {

@@ -114,7 +114,8 @@ impl Drop for Slot {
 /// one of them is there the slots are reached through them only.
 pub(crate) struct Target {
     len: usize,
-    open: OnceLock<Vec<Buffer>>,
+    /// `None`: there was no memory for them.
+    open: OnceLock<Option<Vec<Buffer>>>,
 }
 
 /// A slot whose rows are being written.
@@ -182,13 +183,15 @@ impl Target {
 }
 
 impl Rows {
-    /// Opens the batch's slots, each with the bytes of its row, if no other part has.
-    pub(crate) fn open(&self, slots: impl FnOnce() -> Vec<(Slot, usize)>) {
+    /// Opens the batch's slots, each with the bytes of its row, if no other part has; `false` where
+    /// there was no memory for them.
+    pub(crate) fn open(&self, slots: impl FnOnce() -> Option<Vec<(Slot, usize)>>) -> bool {
         let rows = self.target.len;
-        self.target.open.get_or_init(|| {
-            let slots = slots().into_iter();
-            slots.map(|slot| Buffer::new(slot, rows)).collect()
+        let open = self.target.open.get_or_init(|| {
+            let slots = slots()?.into_iter();
+            Some(slots.map(|slot| Buffer::new(slot, rows)).collect())
         });
+        open.is_some()
     }
 
     /// The rows, by their number in the batch.
@@ -203,7 +206,7 @@ impl Rows {
     /// When the slots are not open, or the row is not one of these.
     pub(crate) fn row(&mut self, slot: usize, row: usize) -> &mut [u8] {
         assert!(self.range.contains(&row), "the row is one of these");
-        let open = self.target.open.get();
+        let open = self.target.open.get().and_then(Option::as_ref);
         let buffer = &open.expect("whoever writes rows has opened the slots")[slot];
         // SAFETY: `Buffer::new` has checked that the slot has `target.len` rows of `row_bytes`, and `row`
         // is below that by `Target::cut`: the offset lies in the slot's memory.
@@ -220,7 +223,7 @@ impl Rows {
         let first = targets.next()?;
         targets.for_each(drop);
         let target = Arc::into_inner(first)?;
-        let buffers = target.open.into_inner()?.into_iter();
+        let buffers = target.open.into_inner()??.into_iter();
         Some(buffers.map(|buffer| buffer.slot).collect())
     }
 }
@@ -266,7 +269,7 @@ mod tests {
         let mut slot = Some(slot);
         let pieces: Vec<_> = (0..3).map(Target::cut(10, 3)).collect();
         for piece in &pieces {
-            piece.open(|| vec![(slot.take().expect("asked for once"), 6)]);
+            piece.open(|| Some(vec![(slot.take().expect("asked for once"), 6)]));
         }
         let write = |mut rows: Rows| {
             for row in rows.range() {
@@ -293,7 +296,7 @@ mod tests {
         let mut cut = Target::cut(2, 2);
         let (one, other) = (cut(0), cut(1));
         drop(cut);
-        one.open(|| vec![(slot, 4)]);
+        one.open(|| Some(vec![(slot, 4)]));
         assert!(Rows::join([one]).is_none());
         drop(other);
     }
@@ -302,7 +305,7 @@ mod tests {
     #[should_panic(expected = "a slot has a row for every sample")]
     fn a_slot_that_is_too_small_is_refused() {
         let (slot, _home) = slot(8);
-        Target::cut(3, 1)(0).open(|| vec![(slot, 4)]);
+        Target::cut(3, 1)(0).open(|| Some(vec![(slot, 4)]));
     }
 
     fn may_travel<T: Send + Sync>() {}

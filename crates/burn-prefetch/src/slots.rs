@@ -181,12 +181,13 @@ impl Slots {
     }
 
     /// A slot of at least `len` bytes, `pinned` if that may be had. What is in it is of another batch.
-    pub(crate) fn take(self: &Arc<Self>, len: usize, pinned: bool) -> Slot {
+    /// `None` where the system has no memory.
+    pub(crate) fn take(self: &Arc<Self>, len: usize, pinned: bool) -> Option<Slot> {
         let size = size_class(len);
         let wanted = self.pin.as_ref().filter(|_| pinned);
         let memory = wanted.and_then(|pin| self.take_pinned(size, pin));
-        let memory = memory.unwrap_or_else(|| self.take_pageable(size));
-        Slot::new(memory, Arc::<Self>::clone(self))
+        let memory = memory.or_else(|| self.take_pageable(size))?;
+        Some(Slot::new(memory, Arc::<Self>::clone(self)))
     }
 
     fn take_pinned(&self, size: usize, pin: &Pin) -> Option<Bytes> {
@@ -241,10 +242,10 @@ impl Slots {
         (Decision::Refuse, gone)
     }
 
-    fn take_pageable(&self, size: usize) -> Bytes {
+    fn take_pageable(&self, size: usize) -> Option<Bytes> {
         let mut state = self.lock();
         if let Some(memory) = state.pageable.take(size) {
-            return memory;
+            return Some(memory);
         }
         // What lies idle although none of it fits is not needed as much as what is in use.
         let idle: usize = state.pageable.idle.values().map(Vec::len).sum();
@@ -256,7 +257,16 @@ impl Slots {
         state.pageable.expect(size);
         drop(state);
         drop(gone);
-        Bytes::from_elems(vec![0_u64; size / size_of::<u64>()])
+        let mut memory: Vec<u64> = Vec::new();
+        let words = size / size_of::<u64>();
+        if memory.try_reserve_exact(words).is_err() {
+            let mut state = self.lock();
+            state.pageable.in_use -= 1;
+            state.pageable.forget(size);
+            return None;
+        }
+        memory.resize(words, 0);
+        Some(Bytes::from_elems(memory))
     }
 
     /// Counts a batch handed to the device.
@@ -338,6 +348,10 @@ fn size_class(len: usize) -> usize {
 mod tests {
     use super::*;
 
+    fn take(slots: &Arc<Slots>, len: usize, pinned: bool) -> Slot {
+        slots.take(len, pinned).expect("there is memory")
+    }
+
     #[test]
     fn a_size_is_a_quarter_too_large_at_most() {
         for len in [0, 1, 4096, 4097, 5000, 24 << 20, (24 << 20) + 1, 64 << 20] {
@@ -356,15 +370,15 @@ mod tests {
     #[test]
     fn what_came_back_is_lent_again() {
         let slots = Slots::new(None);
-        let first = slots.take(5000, true);
+        let first = take(&slots, 5000, true);
         let address = first.bytes().as_ptr();
         drop(first);
-        let again = slots.take(4100, true);
+        let again = take(&slots, 4100, true);
         assert_eq!(again.bytes().as_ptr(), address, "a larger one will do");
         let stats = slots.stats();
         assert_eq!((stats.slots_in_use, stats.pageable_bytes), (1, 5120));
         assert_eq!(stats.pageable_fallbacks, 0, "nothing here can be pinned");
-        drop(slots.take(5000, true));
+        drop(take(&slots, 5000, true));
         assert_eq!(slots.stats().pageable_bytes, 10_240);
     }
 
@@ -372,7 +386,7 @@ mod tests {
     fn slots_of_sizes_that_nobody_wants_any_more_go() {
         let slots = Slots::new(None);
         for len in (0..200).map(|step| 4096 << (step % 12)) {
-            drop(slots.take(len, false));
+            drop(take(&slots, len, false));
         }
         assert!(
             slots.stats().pageable_bytes <= 3 * (4096 << 11),
@@ -383,7 +397,7 @@ mod tests {
     #[test]
     fn a_closed_home_lets_go() {
         let slots = Slots::new(None);
-        let (one, other) = (slots.take(1, false), slots.take(1, false));
+        let (one, other) = (take(&slots, 1, false), take(&slots, 1, false));
         drop(one);
         slots.close();
         assert_eq!(slots.stats().pageable_bytes, 4096);
@@ -397,7 +411,7 @@ mod tests {
         let slots = Slots::new(Some(Box::new(|_| None)));
         let _member = slots.join(None);
         for _ in 0..3 {
-            assert!(!slots.take(1, true).is_pinned());
+            assert!(!take(&slots, 1, true).is_pinned());
         }
         let stats = slots.stats();
         assert_eq!((stats.pageable_fallbacks, stats.pinned_bytes), (3, 0));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use burn_prefetch_engine::{
     Account, BoxError, Cost, CostMemory, EpochPlan, FetchError, Job, LoadError, Part, Pieces, Pool,
-    Reader, ReaderConfig, Source, Standing,
+    Reader, ReaderConfig, Source, Standing, Upcoming,
 };
 
 use crate::burn::{Batcher, Dataset, Device};
@@ -172,7 +172,7 @@ where
             fetch: self.fetch,
             costs: Arc::clone(&self.costs),
             weigh: self.weigh.clone(),
-            declared: self.declared,
+            declared: self.declared.clone(),
             error: PhantomData,
         }))
     }
@@ -206,12 +206,12 @@ where
         Ok(batch)
     }
 
-    fn cost(&self, len: usize) -> Cost {
-        self.declared.cost(len, self.weigh.0.is_some())
+    fn cost(&self, batch: &Upcoming<'_>) -> Cost {
+        self.declared.cost(batch, self.weigh.0.is_some())
     }
 
     fn size(&self, batch: &O) -> Option<u64> {
-        self.weigh.size(batch, self.declared)
+        self.weigh.size(batch, &self.declared)
     }
 }
 
@@ -235,7 +235,8 @@ where
             } else {
                 part.len()
             };
-            piece.reserve_exact(room);
+            let no_room = |_| dataset_error(NoRoom { items: room });
+            piece.try_reserve_exact(room).map_err(no_room)?;
             for index in part {
                 piece.push(dataset.get(index).map_err(dataset_error)?);
             }
@@ -243,6 +244,13 @@ where
         Fetch::Many => *piece = get_many(dataset, part)?,
     }
     Ok(())
+}
+
+/// A batch of more items than fit into memory.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no memory for a batch of {items} items: use a smaller batch_size")]
+struct NoRoom {
+    items: usize,
 }
 
 /// Fetches the items of one part in one call.

@@ -27,6 +27,7 @@ pub(crate) struct StageSettings {
     pub(crate) pin_memory: bool,
     pub(crate) device_prefetch: usize,
     pub(crate) pinned_budget: Option<u64>,
+    pub(crate) device_budget: Option<u64>,
     /// Whether there are workers; without them batches are uploaded on the thread that wants them.
     pub(crate) workers: bool,
 }
@@ -87,6 +88,7 @@ impl Stage {
         Some(burn_prefetch_engine::Uploader {
             pool: Arc::clone(&port.uploader),
             ahead: self.settings.device_prefetch,
+            ahead_bytes: self.settings.device_budget,
         })
     }
 

@@ -1,9 +1,10 @@
 //! Loaders whose batches are assembled in host memory and uploaded from there.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use burn_prefetch_engine::{
-    BoxError, Cost, CostMemory, FetchError, Job, Part, Pieces, Pool, Reader, Source,
+    BoxError, Cost, CostMemory, FetchError, Job, Part, Pieces, Pool, Reader, Source, Upcoming,
 };
 
 use crate::burn::Device;
@@ -19,6 +20,10 @@ pub(crate) trait Work: Send + Sync + 'static {
     type Batch: Send + 'static;
     type Output: Send + 'static;
 
+    /// What every sample takes in its batch, where that is the same for all; the user's code.
+    fn row_bytes(&self) -> Option<u64> {
+        None
+    }
     fn open(&self, len: usize, parts: usize) -> Pieces<Self::Piece>;
     fn fetch(
         &self,
@@ -30,6 +35,11 @@ pub(crate) trait Work: Send + Sync + 'static {
     -> Result<Self::Batch, BoxError>;
     /// The bytes of each slot of a batch.
     fn sizes(batch: &Self::Batch) -> Vec<usize>;
+    /// What a batch weighs.
+    fn size(batch: &Self::Batch) -> u64 {
+        let sizes = Self::sizes(batch).into_iter();
+        sizes.map(|bytes| bytes as u64).sum()
+    }
     fn upload(&self, batch: Self::Batch, device: &Device) -> Result<Self::Output, BoxError>;
 }
 
@@ -48,8 +58,10 @@ impl<W: Work> Staged<W> {
     pub(crate) fn new(
         work: W,
         device: Device,
-        (settings, declared): (StageSettings, Declared),
+        (settings, mut declared): (StageSettings, Declared),
     ) -> Self {
+        // What the user's code panics with it shows again where it can be returned.
+        declared.row = catch_unwind(AssertUnwindSafe(|| work.row_bytes())).unwrap_or(None);
         Self {
             work: Arc::new(work),
             device,
@@ -94,7 +106,7 @@ impl<W: Work> Supply<W::Output> for Arc<Staged<W>> {
             work: Arc::clone(&self.work),
             device,
             settings: self.settings,
-            declared: self.declared,
+            declared: self.declared.clone(),
             costs: Arc::clone(&self.costs),
             stage: OnceLock::new(),
         }))
@@ -134,13 +146,12 @@ impl<W: Work> Source for Staged<W> {
         self.work.assemble(pieces, self.stage()?)
     }
 
-    fn cost(&self, len: usize) -> Cost {
-        self.declared.cost(len, true)
+    fn cost(&self, batch: &Upcoming<'_>) -> Cost {
+        self.declared.cost(batch, true)
     }
 
     fn size(&self, batch: &W::Batch) -> Option<u64> {
-        let sizes = W::sizes(batch).into_iter();
-        Some(sizes.map(|bytes| bytes as u64).sum())
+        Some(W::size(batch))
     }
 
     fn upload(&self, batch: W::Batch) -> Result<W::Output, BoxError> {

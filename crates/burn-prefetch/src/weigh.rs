@@ -3,24 +3,68 @@
 use std::fmt;
 use std::sync::Arc;
 
-use burn_prefetch_engine::Cost;
+use burn_prefetch_engine::{Cost, Upcoming};
 
 use crate::burn::{Basic, Tensor};
 
-/// What the user says of every batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What is said of batches before they are made.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Declared {
     pub(crate) max_batch: Option<u64>,
     pub(crate) item: Option<u64>,
+    pub(crate) samples: Option<SampleBytes>,
+    /// What a sample takes in its batch, where all take as much.
+    pub(crate) row: Option<u64>,
+}
+
+/// What each sample takes in its batch, by its index.
+#[derive(Clone)]
+pub(crate) struct SampleBytes {
+    each: Arc<[u32]>,
+    largest: u32,
+}
+
+impl fmt::Debug for SampleBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "of {} samples, {} at most", self.len(), self.largest)
+    }
+}
+
+impl SampleBytes {
+    pub(crate) fn new(each: Arc<[u32]>) -> Self {
+        let largest = each.iter().copied().max().unwrap_or(0);
+        Self { each, largest }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.each.len()
+    }
+
+    /// What a batch takes; at most, where its indices are not known yet.
+    fn of(&self, batch: &Upcoming<'_>) -> u64 {
+        let largest = || u64::from(self.largest).saturating_mul(batch.len() as u64);
+        let each = |index: usize| self.each.get(index).copied().unwrap_or(self.largest);
+        batch.indices().map_or_else(largest, |indices| {
+            indices.map(|index| u64::from(each(index))).sum()
+        })
+    }
 }
 
 impl Declared {
-    /// What a batch of so many items will take, that is measured once it is made or is not. Its items
-    /// are alive until then.
-    pub(crate) fn cost(self, len: usize, is_measured: bool) -> Cost {
-        let items = self.item.unwrap_or(0).saturating_mul(len as u64);
-        match self.max_batch {
-            Some(batch) => Cost::Known(items.saturating_add(batch)),
+    /// Whether the user said anything.
+    pub(crate) fn is_given(&self) -> bool {
+        self.max_batch.is_some() || self.item.is_some() || self.samples.is_some()
+    }
+
+    /// What a batch will take, that is measured once it is made or is not. Its items are alive until
+    /// then.
+    pub(crate) fn cost(&self, batch: &Upcoming<'_>, is_measured: bool) -> Cost {
+        let of_all = |each: u64| each.saturating_mul(batch.len() as u64);
+        let items = of_all(self.item.unwrap_or(0));
+        let samples = || self.samples.as_ref().map(|samples| samples.of(batch));
+        let known = self.max_batch.or_else(samples);
+        match known.or_else(|| self.row.map(of_all)) {
+            Some(bytes) => Cost::Known(items.saturating_add(bytes)),
             None if is_measured => Cost::Learned { items },
             None => Cost::Known(items),
         }
@@ -50,7 +94,7 @@ impl<O> Weigh<O> {
     }
 
     /// The bytes of a batch; where nobody measures, what was declared.
-    pub(crate) fn size(&self, batch: &O, declared: Declared) -> Option<u64> {
+    pub(crate) fn size(&self, batch: &O, declared: &Declared) -> Option<u64> {
         match &self.0 {
             Some(measure) => Some(measure(batch) as u64),
             None => declared.max_batch,
@@ -60,23 +104,38 @@ impl<O> Weigh<O> {
 
 /// What knows how many bytes its values take: a tensor, or what is made of tensors.
 ///
-/// For [`batch_bytes`](crate::DataLoaderBuilder::batch_bytes), where a batch is a tuple, a list or a
-/// struct of tensors:
+/// Derived for a struct of such, `#[bytes(skip)]` leaves a field out:
 ///
 /// ```
 /// use burn::tensor::{Int, Tensor};
 /// use burn_prefetch::ByteCount;
+/// # use burn::data::dataloader::batcher::Batcher;
+/// # use burn::tensor::Device;
+/// # use burn_prefetch::DataLoaderBuilder;
 ///
+/// #[derive(ByteCount)]
 /// struct Batch {
 ///     images: Tensor<4>,
 ///     labels: Tensor<1, Int>,
+///     #[bytes(skip)]
+///     paths: Vec<std::path::PathBuf>,
 /// }
 ///
-/// let size = |batch: &Batch| batch.images.byte_count() + batch.labels.byte_count();
-/// # let device = Default::default();
-/// # let images = Tensor::zeros([2, 3, 4, 4], &device);
-/// # let labels = Tensor::zeros([2], &device);
-/// # assert_eq!(size(&Batch { images, labels: labels.clone() }), 96 * 4 + labels.byte_count());
+/// # struct Stack;
+/// # impl Batcher<u32, Batch> for Stack {
+/// #     fn batch(&self, items: Vec<u32>, device: &Device) -> Batch {
+/// #         let images = Tensor::zeros([items.len(), 3, 4, 4], device);
+/// #         Batch { images, labels: Tensor::zeros([items.len()], device), paths: Vec::new() }
+/// #     }
+/// # }
+/// let loader = DataLoaderBuilder::new(Stack).batch_bytes(Batch::byte_count);
+/// # let loader = loader.batch_size(2).try_build(burn::data::dataset::InMemDataset::new(vec![0, 1]));
+/// # let loader = loader.expect("the settings are good");
+/// # use burn::data::dataloader::DataLoader;
+/// # let batch = loader.iter().next().expect("there is one").expect("it loads");
+/// # let labels = batch.labels.dtype().size();
+/// # assert_eq!(loader.stats().largest_batch, Some(2 * (48 * 4 + labels as u64)));
+/// # assert!(batch.paths.is_empty());
 /// ```
 pub trait ByteCount {
     /// How many bytes.
@@ -102,38 +161,68 @@ impl<T: ByteCount> ByteCount for Option<T> {
     }
 }
 
-impl<A: ByteCount, B: ByteCount> ByteCount for (A, B) {
+impl<T: ByteCount> ByteCount for Box<T> {
     fn byte_count(&self) -> usize {
-        self.0.byte_count() + self.1.byte_count()
+        (**self).byte_count()
     }
 }
 
-impl<A: ByteCount, B: ByteCount, C: ByteCount> ByteCount for (A, B, C) {
+impl<T: ByteCount, const N: usize> ByteCount for [T; N] {
     fn byte_count(&self) -> usize {
-        self.0.byte_count() + self.1.byte_count() + self.2.byte_count()
+        self.iter().map(T::byte_count).sum()
     }
 }
+
+impl ByteCount for String {
+    fn byte_count(&self) -> usize {
+        self.len()
+    }
+}
+
+/// What has the same size whatever it is.
+macro_rules! of_one_size {
+    ($($kind:ty),*) => {
+        $(impl ByteCount for $kind {
+            fn byte_count(&self) -> usize {
+                size_of::<$kind>()
+            }
+        })*
+    };
+}
+
+of_one_size!((), bool, char);
+of_one_size!(
+    u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64
+);
+
+macro_rules! tuples {
+    ($($name:ident $place:tt),*) => {
+        impl<$($name: ByteCount),*> ByteCount for ($($name,)*) {
+            fn byte_count(&self) -> usize {
+                0 $(+ self.$place.byte_count())*
+            }
+        }
+    };
+}
+
+tuples!(A 0);
+tuples!(A 0, B 1);
+tuples!(A 0, B 1, C 2);
+tuples!(A 0, B 1, C 2, D 3);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_beforehand_is_not_learned() {
-        let none = Declared::default();
-        assert_eq!(none.cost(4, false), Cost::Known(0));
-        assert_eq!(none.cost(4, true), Cost::Learned { items: 0 });
-        let items = Declared {
-            item: Some(10),
-            ..none
-        };
-        assert_eq!(items.cost(4, true), Cost::Learned { items: 40 });
+    fn what_nobody_measures_is_what_was_declared() {
         let both = Declared {
             max_batch: Some(7),
-            ..items
+            item: Some(10),
+            ..Declared::default()
         };
-        assert_eq!(both.cost(4, true), Cost::Known(47));
-        assert_eq!(Weigh::<u8>(None).size(&0, both), Some(7));
-        assert_eq!(Weigh::new(|_: &u8| 3).size(&0, both), Some(3));
+        assert!(both.is_given() && !Declared::default().is_given());
+        assert_eq!(Weigh::<u8>(None).size(&0, &both), Some(7));
+        assert_eq!(Weigh::new(|_: &u8| 3).size(&0, &both), Some(3));
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use burn_prefetch_engine::{
     Account, Ahead, BoxError, Cost, Delivery, FetchError, Job, Lifetime, Limits, MemoryBudget,
     Order, Part, Parts, Patience, Pieces, Plan, Pool, PoolConfig, Reader, ReaderConfig, Remainder,
-    Source, Standing, Uploader, WorkerInit,
+    Source, Standing, Upcoming, Uploader, WorkerInit,
 };
 
 /// What a source does besides returning the index; it may panic.
@@ -104,7 +104,7 @@ impl Source for Numbers {
         Ok(batch)
     }
 
-    fn cost(&self, _len: usize) -> Cost {
+    fn cost(&self, _batch: &Upcoming<'_>) -> Cost {
         match self.size {
             Some((_, Declared::AtMost(bytes))) => Cost::Known(bytes),
             Some((_, Declared::Never)) => Cost::Learned { items: 0 },
@@ -197,7 +197,18 @@ impl Loader {
             ..self.pool.config().clone()
         };
         let pool = Arc::new(Pool::new(pool));
-        self.uploader = Some(Uploader { pool, ahead });
+        self.uploader = Some(Uploader {
+            pool,
+            ahead,
+            ahead_bytes: None,
+        });
+        self
+    }
+
+    /// And so many bytes at most, if these are several batches.
+    pub fn ahead_bytes(mut self, bytes: u64) -> Self {
+        let uploader = self.uploader.as_mut();
+        uploader.expect("there is one").ahead_bytes = Some(bytes);
         self
     }
 

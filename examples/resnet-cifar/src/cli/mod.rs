@@ -29,6 +29,8 @@ Compare:
   resnet-cifar --workload jpeg --step-ms 50        on JPEG files, resized to 224 x 224
   resnet-cifar --sweep workers=1,2,4 prefetch=1,2,4,8 --step-ms 5 --report out
                                                    every combination; open out/index.html
+  resnet-cifar --sweep budget=1MiB,4MiB staging=off,on --step-ms 5
+                                                   budgets in bytes, plain and staged
   resnet-cifar --allocator mimalloc --json rows.json
                                                    with another allocator, and keep the figures
 Train:

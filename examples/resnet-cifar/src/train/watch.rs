@@ -75,7 +75,9 @@ mod tests {
             ("Prefetch Readiness", 99.6),
             ("Loader Memory", 3.375),
         ] {
-            watched.iter_mut().for_each(|one| one.note(name, value));
+            for one in &mut watched {
+                one.note(name, value);
+            }
         }
         let one = "0.12 ms a batch, 100 % ready, 3.38 MiB at most";
         let both = format!("; data: waited {one}; in the test {one}");

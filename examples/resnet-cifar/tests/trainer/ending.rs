@@ -203,3 +203,42 @@ fn check_removal(name: &str) {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0, "{name}");
 }
+
+/// Interrupts a comparison as soon as the first of its pictures' folders is there.
+fn interrupt_while_it_draws(json: &Path) {
+    let temporary = tempfile::tempdir().unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_resnet-cifar"))
+        .args(["--workload", "png", "--images", "64", "--batch-size", "8"])
+        .args(["--runs", "1000", "--step-ms", "60000", "--json"])
+        .arg(json)
+        .env("TMPDIR", temporary.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let drawn = temporary.path().to_owned();
+    in_time("nothing is drawn", move || {
+        while fs::read_dir(&drawn).unwrap().count() == 0 {
+            thread::yield_now();
+        }
+    });
+    signal(&child, "-INT");
+    let (code, _) = ended(child);
+    assert_eq!(code, Some(130));
+    let left = temporary.path().to_owned();
+    in_time("the pictures stay", move || {
+        while fs::read_dir(&left).unwrap().count() > 0 {
+            thread::yield_now();
+        }
+    });
+}
+
+#[test]
+fn a_comparison_that_is_interrupted_while_it_draws_removes_what_it_drew() {
+    let out = tempfile::tempdir().unwrap();
+    let json = pipe(out.path().join("never"));
+    // What is drawn at that moment differs from run to run.
+    for _ in 0..20 {
+        interrupt_while_it_draws(&json);
+    }
+}
