@@ -134,7 +134,7 @@ impl Folder {
         let error = path.and_then(|path| image::open(path).err());
         let why = error.map_or_else(
             || quiet::reason(panic).to_owned(),
-            |error| error.to_string(),
+            |error| error.to_string().trim_end_matches('.').to_owned(),
         );
         self.unreadable(index, why)
     }

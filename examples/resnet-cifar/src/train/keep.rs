@@ -255,4 +255,19 @@ mod tests {
         fs::write(at(11).manifest(), "").unwrap();
         assert_eq!(last_epoch(dir.path()).unwrap(), 11);
     }
+    #[test]
+    fn what_can_be_done_after_a_stop_depends_on_what_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = Kept::at(dir.path(), (0, None));
+        assert!(kept.afterwards().ends_with("begin again"));
+        let first = Checkpoint::Epoch {
+            folder: kept.checkpoints(),
+            epoch: 1,
+        };
+        fs::create_dir(kept.checkpoints()).unwrap();
+        for place in [first.file("model"), first.manifest()] {
+            fs::write(place, "").unwrap();
+        }
+        assert_eq!(kept.afterwards(), "go on with --resume");
+    }
 }

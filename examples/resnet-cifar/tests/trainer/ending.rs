@@ -67,7 +67,11 @@ fn a_killed_comparison_takes_its_child_with_it() {
         let mut text = String::new();
         stderr.read_to_string(&mut text).map(|_| text).unwrap()
     });
-    assert_eq!(said, "");
+    // Both say of each file that it is no plain one.
+    assert!(
+        said.lines().all(|line| line.starts_with("note: ")),
+        "{said}"
+    );
     drop(kept_open);
     assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
 }
@@ -241,4 +245,29 @@ fn a_comparison_that_is_interrupted_while_it_draws_removes_what_it_drew() {
     for _ in 0..20 {
         interrupt_while_it_draws(&json);
     }
+}
+
+#[test]
+fn a_reader_that_leaves_ends_no_training() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("run");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_resnet-cifar"))
+        .args([
+            "train",
+            "--images",
+            "64",
+            "--batch-size",
+            "16",
+            "--epochs",
+            "2",
+            "--out",
+        ])
+        .arg(&out)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(ended(child), (Some(0), String::new()));
+    assert!(out.join("checkpoint/manifest-2.json").exists());
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
-use crate::support::{printed, refused, text};
+use crate::support::{misused, printed, refused, text};
 
 /// Far more than anything here takes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -181,7 +181,7 @@ fn what_does_not_fit_the_middle_of_an_epoch_is_refused() {
         "--out",
         text(&out),
     ];
-    let said = refused(&burn);
+    let said = misused(&burn);
     assert!(
         said.contains("--loader burn cannot say where it stands"),
         "{said}"
