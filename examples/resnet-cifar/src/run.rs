@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use burn::data::dataloader::{DataLoader, DataLoaderIterator};
 use burn::tensor::Device;
 use cpu_time::ProcessTime;
@@ -17,7 +17,7 @@ use crate::checksum::Checksum;
 use crate::cli::{
     Allocator, ContenderArgs, LoaderArgs, LoaderKind, RunArgs, Size, Staging, Workload,
 };
-use crate::data::{Drawn, Owner, Pictures, Request, Split};
+use crate::data::{Drawn, Owner, Pictures, Request, Split, Unreadable};
 use crate::gauge::Gauge;
 use crate::gpu::{self, GpuFigures, Watch};
 use crate::lifeline;
@@ -102,7 +102,11 @@ struct Course {
 
 /// Runs one contender in this process and prints its figures as one JSON object.
 pub(crate) fn contender(args: &ContenderArgs) -> anyhow::Result<()> {
-    args.run.check()?;
+    if args.with_parent {
+        args.run.fits()?;
+    } else {
+        args.run.check()?;
+    }
     args.loader.check()?;
     let owner = if args.drawn {
         Owner::Drawn
@@ -287,7 +291,10 @@ impl Loop<'_> {
         let Some(batch) = batches.next() else {
             return Ok(false);
         };
-        let batch = batch.context("the loader gave an error")?;
+        let batch = batch.map_err(|error| match Unreadable::among(&error) {
+            Some(file) => anyhow!("{file}"),
+            None => anyhow!(error).context("the loader gave an error"),
+        })?;
         asking.got(&batch.guard);
         let waited = course.since.elapsed();
         let images = batch.len();

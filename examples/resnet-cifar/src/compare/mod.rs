@@ -154,7 +154,7 @@ impl<'a> Stage<'a> {
         let output = lifeline::output(&mut command)
             .with_context(|| format!("cannot run the process of {name}"))?;
         if interrupt::ended(output.status) {
-            return Err(Interrupted.into());
+            return Err(Interrupted::default().into());
         }
         ensure!(
             output.status.success(),

@@ -2,9 +2,11 @@
 #![cfg(test)]
 
 mod budget;
+mod checkpoints;
 mod compare;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod dashboard;
 mod ending;
 mod folders;
 mod keep;
