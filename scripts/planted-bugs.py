@@ -45,7 +45,7 @@ BUGS = [
     (
         "two_readers_on_one_pool",
         "a worker goes to sleep without a last look",
-        "pool.rs",
+        "staff.rs",
         "if shared.serve_one(me, &mut line) {\n            shared.recant();",
         "if line.len() > 9 {\n            shared.recant();",
     ),
@@ -59,7 +59,7 @@ BUGS = [
     (
         "two_readers_on_one_thread_in_step",
         "a worker looks at the last in line only",
-        "pool.rs",
+        "staff.rs",
         "line.iter().any(|reader| reader.serve(&hand))",
         "line.last().is_some_and(|reader| reader.serve(&hand))",
     ),
@@ -123,14 +123,14 @@ BUGS = [
     (
         "workers_come_and_go_while_a_pass_runs",
         "a worker that is not wanted any more goes to sleep",
-        "pool.rs",
+        "staff.rs",
         "state.tokens == 0 && state.crew.wants(badge) && !self",
         "state.tokens == 0 && !self",
     ),
     (
         "a_stuck_worker_is_replaced_and_ends_when_it_comes_back",
         "a thread that was given up works on when it comes back",
-        "pool.rs",
+        "staff.rs",
         "if state.crew.wants(badge) && !self.is_over(&state) {\n            return false;",
         "if !self.is_over(&state) {\n            return false;",
     ),
@@ -158,7 +158,7 @@ BUGS = [
     (
         "a_reader_that_asks_comes_before_the_queue_of_another",
         "who came first is served first",
-        "pool.rs",
+        "staff.rs",
         "state.line.in_turn(line);",
         "line.extend(state.line.all());",
     ),
@@ -200,7 +200,7 @@ BUGS = [
     (
         "a_thread_that_cannot_be_prepared_is_told_of_and_tried_again",
         "who waits is not told that a worker is missing",
-        "pool.rs",
+        "staff.rs",
         "        alarm(alarmed);\n        false",
         "        drop(alarmed);\n        false",
     ),
@@ -319,7 +319,7 @@ BUGS = [
     (
         "workers_come_and_go_while_a_pass_runs",
         "a worker that leaves keeps what it was woken for",
-        "pool.rs",
+        "staff.rs",
         "        self.ended.notify_all();\n        // The pool may serve again; or who leaves was woken for work that is another's now.\n        self.wake_one();",
         "        self.ended.notify_all();\n        if came_back {\n            self.wake_one();\n        }",
     ),

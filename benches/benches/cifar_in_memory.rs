@@ -1,5 +1,7 @@
 //! Question: is an in-memory data set with crop and flip in `get` loaded as fast as by Burn's loader?
 //! Fixed: 32x32x3 pictures of 8-bit pixels, shuffled, batch 128, a batcher that makes f32 tensors, our default window.
+//! And does the road through host memory cost anything where it is not needed? `FetchInto` and bytes instead of floats, once as they
+//! come and once widened to the same f32 tensors by the reader.
 //! Swept: 0, 1, 2, 4 workers; three allocators, each in its own process, both contenders under the same one.
 
 use std::io;
@@ -24,17 +26,21 @@ fn main() -> io::Result<()> {
             "ours, images/s",
             "ours / Burn",
             "CPU time, ours / Burn",
+            "staged bytes / ours",
+            "widened by the reader / ours",
         ],
     );
     for allocator in [Allocator::System, Allocator::Untrimmed, Allocator::Mimalloc] {
         for line in lines_of(allocator, effort)?.lines() {
             let cells: Vec<&str> = line.split('\t').collect();
-            let [workers, burn, ours, speed, work] = cells[..] else {
+            let [workers, burn, ours, speed, work, bytes, widened] = cells[..] else {
                 return Err(io::Error::other(format!(
                     "not a row of the contest: {line}"
                 )));
             };
-            report.row(&[&allocator, &workers, &burn, &ours, &speed, &work]);
+            let own: [&dyn std::fmt::Display; 4] = [&allocator, &workers, &burn, &ours];
+            let ratios: [&dyn std::fmt::Display; 4] = [&speed, &work, &bytes, &widened];
+            report.row(&[own, ratios].concat());
         }
     }
     report.print(effort)

@@ -2,11 +2,17 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::sync::Arc;
 
+use burn::data::dataloader::DataLoader;
 use burn::data::dataset::Dataset;
+use burn_prefetch::DataLoaderBuilder;
 
 use crate::os::keep_freed_memory;
-use crate::{Contender, Effort, PictureBatcher, Pictures, Setup, Window, epoch, interleaved, real};
+use crate::{
+    ByteBatch, Contender, Effort, PictureBatcher, PictureRows, Pictures, Setup, Window, epoch,
+    epoch_with, interleaved, real,
+};
 
 const BATCH: usize = 128;
 const WORKERS: [usize; 4] = [0, 1, 2, 4];
@@ -61,7 +67,8 @@ pub fn contest(allocator: Allocator, effort: Effort) -> io::Result<()> {
     Ok(())
 }
 
-/// The cells of one number of workers: workers, Burn's and our images a second, and the ratios of speed and of CPU time.
+/// The cells of one number of workers: workers, Burn's and our images a second, the ratios of speed and of CPU time, and the speed of
+/// staged bytes against our plain batches, as they come and widened by the reader.
 fn cells(pictures: &Pictures, workers: usize, effort: Effort) -> Vec<String> {
     let setup = Setup {
         batch_size: BATCH,
@@ -70,7 +77,18 @@ fn cells(pictures: &Pictures, workers: usize, effort: Effort) -> Vec<String> {
     };
     let run =
         |contender: Contender| epoch(contender.build(setup, PictureBatcher, pictures.clone()));
-    let runs = vec![run(Contender::Burn), run(Contender::Ours(Window::Learned))];
+    let staged = || -> Arc<dyn DataLoader<ByteBatch>> {
+        let builder = DataLoaderBuilder::staged(PictureRows).batch_size(BATCH);
+        let builder = builder.num_workers(workers).shuffle(7);
+        let loader = builder.try_build_into(pictures.clone());
+        Arc::new(loader.expect("the benches' settings are good"))
+    };
+    let runs = vec![
+        run(Contender::Burn),
+        run(Contender::Ours(Window::Learned)),
+        epoch(staged()),
+        epoch_with(staged(), |batch| drop(batch.widened())),
+    ];
     let series = interleaved(effort.pick(1, 15), runs);
     let images = real(pictures.len());
     vec![
@@ -79,5 +97,7 @@ fn cells(pictures: &Pictures, workers: usize, effort: Effort) -> Vec<String> {
         format!("{:.0}", images / series[1].wall()),
         series[1].speed_against(&series[0]).to_string(),
         series[1].work_against(&series[0]).to_string(),
+        series[2].speed_against(&series[1]).to_string(),
+        series[3].speed_against(&series[1]).to_string(),
     ]
 }

@@ -97,10 +97,23 @@ impl fmt::Display for Contender {
 /// The run, if a batch is an error: the benches' data has none.
 #[must_use]
 pub fn epoch<O: 'static>(loader: Arc<dyn DataLoader<O>>) -> Run<'static> {
+    epoch_with(loader, drop)
+}
+
+/// A run that reads one epoch to its end and uses each batch at once.
+///
+/// # Panics
+///
+/// The run, if a batch is an error: the benches' data has none.
+#[must_use]
+pub fn epoch_with<O: 'static>(
+    loader: Arc<dyn DataLoader<O>>,
+    mut used: impl FnMut(O) + 'static,
+) -> Run<'static> {
     Box::new(move || {
         timed(|| {
             for batch in loader.iter() {
-                drop(batch.expect("the benches' data never fails"));
+                used(batch.expect("the benches' data never fails"));
             }
         })
     })

@@ -9,7 +9,8 @@ use burn_prefetch::{
     PrefetchDataLoader, Why,
 };
 use burn_prefetch_tests::{
-    Child, Hooked, Numbers, chunks, eventually, for_each_worker_count, guarded, loader, pass, role,
+    Child, Hooked, Numbers, capture_logs, chunks, eventually, for_each_worker_count, guarded,
+    loader, logged, pass, role,
 };
 
 /// The bytes of a batch of four numbers.
@@ -74,6 +75,28 @@ fn loaders_that_share_a_budget_share_its_bytes() {
         drop(unread);
         drop((one, other));
         all_returned(&budget);
+    });
+}
+
+/// It runs with one batch alive, and one line in the log says so.
+#[test]
+fn a_budget_below_one_batch_says_so_once() {
+    capture_logs();
+    for_each_worker_count(|workers| {
+        // A number that no other test has.
+        let bytes = 17 + workers as u64;
+        let builder = sized(loader(workers)).prefetch(8).memory_budget(bytes);
+        let loader = build(builder);
+        for _ in 0..2 {
+            assert_eq!(pass(&loader), chunks(400, 4));
+        }
+        let budget = loader.stats().budget.expect("it has one");
+        assert_eq!((budget.used.most, loader.stats().batches.most), (BATCH, 1));
+        let said = logged(&format!(
+            "memory_budget is {bytes} bytes, but one batch takes 32"
+        ));
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].text.contains("use a budget of two batches"));
     });
 }
 

@@ -2,13 +2,10 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
-use std::time::Duration;
 
-use crossbeam_utils::CachePadded;
-
-use crate::assembly::{Assembly, Failure, Finished};
-use crate::cost::{Ahead, CostMemory, Costs, Parts};
+use crate::assembly::{Assembly, Failure};
+use crate::claim::{Before, Claim, Leftover, Limits, PassConfig, Returned, Took, Which};
+use crate::cost::{Ahead, CostMemory, Costs};
 use crate::dock::{Dock, RoomAhead};
 use crate::job::Job;
 use crate::ledger::Turn;
@@ -20,80 +17,6 @@ use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::ticket::{Cost, Ticket, Tickets};
 use crate::upcoming::Upcoming;
 use crate::window::Window;
-
-/// How far a pass may run ahead, and how its batches are cut.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Batches alive.
-    pub ahead: Ahead,
-    /// The parts of a batch.
-    pub parts: Parts,
-}
-
-/// How far a pass may run ahead, in which order it delivers, and where it begins.
-#[derive(Clone, Debug)]
-pub(crate) struct PassConfig {
-    pub(crate) limits: Limits,
-    pub(crate) delivery: Delivery,
-    pub(crate) begins: Standing,
-}
-
-/// The pass whose last batches are being used while this one begins: the window is one.
-#[derive(Debug)]
-pub(crate) struct Before {
-    /// How many batches its reader returns in all.
-    pub(crate) batches: usize,
-    /// How many its reader has returned.
-    pub(crate) returned: Counted,
-}
-
-/// A count of batches that one thread writes and others read.
-pub(crate) type Counted = Arc<CachePadded<AtomicUsize>>;
-
-/// Permission to fetch one part of one batch.
-pub(crate) struct Claim<P> {
-    pub(crate) number: usize,
-    pub(crate) which: Which,
-    pub(crate) piece: P,
-    /// The offsets within the batch.
-    pub(crate) within: Range<usize>,
-    /// Whether reading the clock is worth it, and for how many batches this one then stands.
-    pub(crate) measured: Option<u32>,
-    /// Whether that is so for each item.
-    pub(crate) slow_items: bool,
-    /// Whether there is work left that is worth waking another worker for.
-    pub(crate) more: bool,
-}
-
-/// Which part of a batch was claimed.
-pub(crate) enum Which {
-    /// The only one, which need not be given back.
-    Whole(Ticket),
-    /// One of several.
-    Nth(usize),
-}
-
-/// How long the steps of a batch took, where that was measured.
-#[derive(Debug, Default)]
-pub(crate) struct Took {
-    /// Fetching so many items.
-    pub(crate) fetch: Option<(usize, Duration)>,
-    /// Assembling the batch, and uploading it where nobody else does.
-    pub(crate) assembly: Option<Duration>,
-    /// What of that was the upload.
-    pub(crate) upload: Option<Duration>,
-}
-
-/// What giving a part back leads to.
-pub(crate) enum Returned<P> {
-    /// Other parts are still out.
-    Waiting,
-    /// The batch is complete: whoever gets this assembles it.
-    Complete(Finished<P>, Ticket),
-    /// Nobody wants the batch any more: whoever gets this drops it, outside the lock. With the ticket
-    /// where it is the last of its batch.
-    Unwanted(P, Option<Ticket>),
-}
 
 /// A batch with several parts on its way.
 struct Open<P> {
@@ -513,14 +436,6 @@ impl<S: Source> Desk<S> {
         self.open.push_back(Open { assembly, ticket });
         take_part(&mut self.open.back_mut()?.assembly)
     }
-}
-
-/// What is left of a pass that ends, to be dropped outside the lock.
-pub(crate) struct Leftover<S: Source> {
-    pub(crate) pieces: Vec<S::Piece>,
-    pub(crate) assembled: Vec<Assembled<S>>,
-    pub(crate) finished: Vec<Outcome<S>>,
-    pub(crate) tickets: Vec<Ticket>,
 }
 
 /// A batch's number, which part, its piece, its offsets.

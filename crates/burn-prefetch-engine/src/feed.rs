@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::assembly::{Finished, Pieces};
-use crate::desk::{Before, Claim, Counted, Desk, PassConfig, Returned, Took, Which};
+use crate::claim::{Before, Claim, Counted, PassConfig, Returned, Took, Which};
+use crate::desk::Desk;
 use crate::job::Job;
 use crate::plan::EpochPlan;
-use crate::pool::{Hand, Serve};
 use crate::source::{Outcome, Source};
+use crate::staff::{Hand, Serve};
 use crate::stats::Work;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use crate::sync::{Condvar, Moment, Mutex, MutexGuard, came_true_soon};

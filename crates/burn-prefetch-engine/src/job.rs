@@ -10,10 +10,11 @@ use crate::cost::CostMemory;
 use crate::error::{LoadError, Place, Stage};
 use crate::order_error::OrderError;
 use crate::plan::EpochPlan;
-use crate::pool::{Hand, Pool};
+use crate::pool::Pool;
 use crate::seed::Domain;
 use crate::source::{Assembled, Made, Outcome, Part, Source, StopWatch};
 use crate::spans;
+use crate::staff::Hand;
 use crate::ticket::{Account, Ticket};
 use crate::unwind::{dispose, guard};
 

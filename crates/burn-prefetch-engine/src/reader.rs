@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::desk::{Limits, PassConfig};
+use crate::claim::{Limits, PassConfig};
 use crate::error::{LoadError, Place, SharedError, Stage};
 use crate::feed::Feed;
 use crate::job::Job;
 use crate::plan::EpochPlan;
-use crate::pool::{Pool, Registration, Serve, current_worker};
+use crate::pool::{Pool, Registration};
 use crate::ring::Delivery;
 use crate::source::{Made, Outcome, Source};
 use crate::spans;
+use crate::staff::{Serve, current_worker};
 use crate::standing::Standing;
 use crate::sync::Moment;
 use crate::ticket::Tickets;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::feed::Feed;
-use crate::pool::{Hand, Serve};
 use crate::source::Source;
+use crate::staff::{Hand, Serve};
 
 /// A pass in the line of its uploader.
 pub(crate) struct Uploads<S: Source>(pub(crate) Arc<Feed<S>>);

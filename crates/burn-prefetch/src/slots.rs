@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use crate::burn::{AllocationProperty, Bytes};
 use crate::slot::{Home, Slot};
 
@@ -17,7 +19,7 @@ const LARGER: usize = 4;
 pub(crate) type Pin = Box<dyn Fn(usize) -> Option<Bytes> + Send + Sync>;
 
 /// What a device's slots are, at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StagingStats {
     /// Bytes that are page-locked, in use or not.

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{self, Path, PathBuf};
 use std::process;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 
 /// Where a result goes; nothing is there before it is written.
 #[derive(Debug)]
@@ -28,6 +28,15 @@ impl<'a> Destination<'a> {
         let folder = place.to_string_lossy().ends_with(path::is_separator) || place.is_dir();
         ensure!(!folder, "cannot write {shown}: it is a folder");
         ensure!(place.file_name().is_some(), "{shown} names no file");
+        let parent = place
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent.filter(|parent| !parent.exists()) {
+            let parent = parent.display();
+            bail!(
+                "cannot write {shown}: there is no folder {parent}; make it, or choose another place"
+            );
+        }
         let destination = Self(place);
         destination
             .try_out()

@@ -22,7 +22,9 @@ mod lifeline;
 mod loader;
 mod memory;
 mod meter;
+mod misuse;
 mod model;
+mod note;
 mod number;
 mod pause;
 mod progress;
@@ -30,8 +32,11 @@ mod quiet;
 mod report;
 mod rows;
 mod run;
+mod sentence;
+mod signals;
 mod staged;
 mod step;
+mod terminal;
 mod timeline;
 mod train;
 
@@ -41,9 +46,13 @@ use std::process::ExitCode;
 
 use cli::{Cli, Command};
 use interrupt::Interrupted;
+use misuse::Misuse;
 
 fn main() -> ExitCode {
-    let cli = Cli::read(env::args_os()).unwrap_or_else(|said| said.exit());
+    let cli = match Cli::read(env::args_os()) {
+        Ok(cli) => cli,
+        Err(said) => return answer(&said),
+    };
     let done = match cli.command {
         None => compare::compare(&cli.compare),
         Some(Command::Compare(args)) => compare::compare(&args),
@@ -63,8 +72,22 @@ fn main() -> ExitCode {
             ExitCode::from(interrupt::EXIT_CODE)
         }
         Err(error) => {
-            let _ = writeln!(io::stderr().lock(), "error: {error:#}");
-            ExitCode::FAILURE
+            let said = sentence::of(error.as_ref());
+            let _ = writeln!(io::stderr().lock(), "error: {said}");
+            if error.is::<Misuse>() {
+                ExitCode::from(misuse::EXIT_CODE)
+            } else {
+                ExitCode::FAILURE
+            }
         }
     }
+}
+
+/// Help, the version, or why the command line means nothing.
+fn answer(said: &clap::Error) -> ExitCode {
+    if let Err(error) = said.print() {
+        let _ = writeln!(io::stderr().lock(), "error: cannot print: {error}");
+        return ExitCode::FAILURE;
+    }
+    u8::try_from(said.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }

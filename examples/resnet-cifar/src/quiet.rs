@@ -34,6 +34,20 @@ fn message(panic: &(dyn Any + Send)) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// The reason in what an `unwrap` says of the error that it met: the innermost words in quotation
+/// marks, or what is left without the method's name.
+pub(crate) fn reason(said: &str) -> &str {
+    let plain = said
+        .split_once("on an `Err` value: ")
+        .map(|(_, error)| error);
+    let Some(error) = plain else {
+        return said;
+    };
+    let quoted = error.split('"').skip(1).step_by(2);
+    let words = quoted.filter(|words| words.contains(' '));
+    words.last().unwrap_or(error)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,5 +58,20 @@ mod tests {
         assert_eq!(said, "no network: 7");
         assert_eq!(catch(|| 1), Ok(1));
         assert!(!QUIET.get());
+    }
+
+    #[test]
+    fn the_reason_is_in_the_innermost_quotation_marks() {
+        let said = "called `Result::unwrap()` on an `Err` value: reqwest::Error { url: \"http://x/\", \
+                    source: Connect(\"dns error\", Custom { error: \"no such host there\" }) }";
+        assert_eq!(reason(said), "no such host there");
+        assert_eq!(
+            reason("called `Option::unwrap()` on a `None` value"),
+            "called `Option::unwrap()` on a `None` value"
+        );
+        assert_eq!(
+            reason("called `Result::unwrap()` on an `Err` value: Closed"),
+            "Closed"
+        );
     }
 }

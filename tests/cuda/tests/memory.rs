@@ -2,7 +2,7 @@
 #![cfg(feature = "cuda")]
 
 use burn_prefetch_cuda_tests::{StandIn, device, drain, kick, rows};
-use burn_prefetch_tests::{LIMIT, capture_logs, guarded, logged, within};
+use burn_prefetch_tests::{LIMIT, capture_logs, eventually, guarded, logged, within};
 
 const TOLD: &str = "pinned_budget is 1000 bytes";
 
@@ -167,4 +167,46 @@ fn all_of_it_is_given_back_when_the_last_loader_is_dropped_in_mid_epoch() {
             assert_eq!(after.hazards, 0);
         });
     }
+}
+
+/// What has been uploaded is on the device alone, and is bounded in bytes there.
+#[test]
+fn what_is_ahead_on_the_device_is_counted_and_bounded_apart() {
+    for workers in [1, 8] {
+        guarded(move || {
+            let _stand_in = StandIn::alone();
+            for (budget, ahead) in [(10 * BATCH, 3), (2 * BATCH, 2), (1, 1)] {
+                upload_ahead(workers, budget, ahead * BATCH);
+            }
+        });
+    }
+}
+
+/// The bytes of four samples: 1,000 bytes each, three floats and an integer.
+const BATCH: u64 = 4 * (1_000 + 12 + 8);
+
+/// So many bytes are uploaded ahead within this budget, of six batches that may be alive.
+fn upload_ahead(workers: usize, budget: u64, ahead: u64) {
+    let (samples, builder) = rows(&device(0), workers, (64, 1_000));
+    let builder = builder.batch_size(4).prefetch(6).device_prefetch(3);
+    let loader = builder
+        .device_budget(budget)
+        .try_build(samples)
+        .expect("good settings");
+    let batches = loader.iter_owned();
+    eventually("all that may be is uploaded", || {
+        let stats = loader.stats();
+        (stats.bytes.now, stats.uploads.ahead.now) == (6 * BATCH - ahead, ahead)
+    });
+    drop(
+        batches
+            .map(|batch| batch.expect("it loads"))
+            .collect::<Vec<_>>(),
+    );
+    let uploads = loader.stats().uploads;
+    assert_eq!((uploads.batches, uploads.bytes), (16, 16 * BATCH));
+    assert_eq!((uploads.ahead.most, uploads.ahead.now), (ahead, 0));
+    let config = loader.effective_config().staging.expect("it is staged");
+    assert_eq!(config.device_budget, Some(budget));
+    kick(&device(0));
 }

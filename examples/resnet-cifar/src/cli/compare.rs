@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use anyhow::bail;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use super::setup::{Setup, flag_of};
 use super::{Axis, LoaderArgs, Size};
 use crate::data::Source;
+use crate::misuse::misuse;
 use crate::number::{signed, within};
 
 const MOST_STEPS: u32 = 1_000_000;
@@ -123,13 +123,20 @@ impl RunArgs {
         (self.steps / 5).clamp(1, 5)
     }
 
-    /// Whether these settings go together, and the device is there.
+    /// Whether these settings go together, and the device is there; says which have no effect.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
+        self.fits()?;
+        self.setup.note_unused();
+        Ok(())
+    }
+
+    /// As [`check`](Self::check), for a process whose parent has said the rest.
+    pub(crate) fn fits(&self) -> anyhow::Result<()> {
         self.setup.device.check()?;
         let folder = self.workload.files().is_some();
         if self.setup.download.is_some() && folder {
             let workload = flag_of(&self.workload);
-            bail!("--workload {workload} reads a folder of its own; leave --download out");
+            misuse!("--workload {workload} reads a folder of its own; leave --download out");
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ Train:
 
 Tables and the lines of each epoch go to standard output; bars, notes and errors to standard error,
 bars only where that is a terminal. NO_COLOR is respected. Exit code: 0 done, 1 something failed
-(said in one line), 2 a command line that means nothing, 130 interrupted.
+(said in one line), 2 a command line that means nothing, 101 a bug, 130 interrupted.
 CIFAR's binary files: https://www.cs.toronto.edu/~kriz/cifar.html";
 
 /// Train a residual network with burn-prefetch, and measure it beside Burn's own data loader.

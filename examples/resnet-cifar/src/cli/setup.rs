@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::{Device, Download};
 use crate::data::Source;
+use crate::note::note;
 use crate::number::{positive, within};
 
 /// 3 GB of pixels at 32 × 32.
@@ -95,6 +96,16 @@ impl Architecture {
 }
 
 impl Setup {
+    /// Says which settings have no effect.
+    pub(crate) fn note_unused(&self) {
+        let read = self.download.is_some() || self.data != Source::Shapes;
+        if let Some(images) = self.images.filter(|_| read) {
+            note(&format!(
+                "--images {images} has no effect: it is for drawn pictures, and these are read"
+            ));
+        }
+    }
+
     /// The same settings as command-line arguments, for a child process; the number of workers
     /// comes with the contender.
     pub(super) fn to_args(&self) -> Vec<OsString> {

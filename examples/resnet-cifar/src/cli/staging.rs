@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 
-use anyhow::ensure;
 use clap::{Args, ValueEnum};
 
 use super::Size;
 use super::setup::flag_of;
 use crate::device::Device;
+use crate::misuse::misuse;
 use crate::number::within;
 
 const MOST_ON_DEVICE: usize = 1_024;
@@ -19,16 +19,16 @@ pub(crate) struct StagingArgs {
     /// only).
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Staging::Auto)]
     pub(crate) staging: Staging,
-    /// Stage in page-locked memory, from which a card copies by itself (on cards only; without
-    /// a word: on).
+    /// Stage in page-locked memory, from which a card copies by itself (on cards only)
+    /// [default: on].
     #[arg(long, value_enum, value_name = "SWITCH")]
     pub(crate) pin_memory: Option<Switch>,
-    /// Staged batches on the device ahead of the training, 0 to 1,024 (on cards only; without a
-    /// word: 1); 0 uploads each when it is asked for.
+    /// Staged batches on the device ahead of the training, 0 to 1,024 (on cards only); 0 uploads
+    /// each when it is asked for [default: 1].
     #[arg(long, value_name = "N", value_parser = within(0..=MOST_ON_DEVICE))]
     pub(crate) device_prefetch: Option<usize>,
-    /// Page-lock at most so much, 1KiB to 1024GiB or a number of MiB (on cards only; without a
-    /// word: as much as the batches alive need); what does not fit goes through other memory.
+    /// Page-lock at most so much, 1KiB to 1024GiB or a number of MiB (on cards only); what
+    /// does not fit goes through other memory [default: as much as the batches alive need].
     #[arg(long, value_name = "SIZE")]
     pub(crate) pinned_budget: Option<Size>,
 }
@@ -73,9 +73,7 @@ impl StagingArgs {
         if self.staging == Staging::Off
             && let Some((flag, _)) = self.given().next()
         {
-            anyhow::bail!(
-                "{flag} is about staged batches; leave it out, or leave --staging off out"
-            );
+            misuse!("{flag} is about staged batches; leave it out, or leave --staging off out");
         }
         Ok(())
     }
@@ -84,11 +82,9 @@ impl StagingArgs {
     pub(super) fn check_unused(self) -> anyhow::Result<()> {
         let on = (self.staging == Staging::On).then_some("--staging");
         let first = on.or_else(|| self.given().next().map(|(flag, _)| flag));
-        ensure!(
-            first.is_none(),
-            "--loader burn stages nothing; leave {} out",
-            first.unwrap_or_default()
-        );
+        if let Some(flag) = first {
+            misuse!("--loader burn stages nothing; leave {flag} out");
+        }
         Ok(())
     }
 

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use anyhow::bail;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use super::setup::{Setup, flag_of};
 use super::{Size, StagingArgs};
 use crate::device::Device;
+use crate::misuse::misuse;
 use crate::number::{signed, within};
 
 const MOST_EPOCHS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
@@ -43,6 +43,17 @@ pub(crate) struct TrainArgs {
     /// One line for each epoch instead of the dashboard, which a terminal gets otherwise.
     #[arg(long)]
     pub(crate) plain: bool,
+}
+
+impl TrainArgs {
+    /// Whether these settings go together, or why they do not.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        self.loader.check()?;
+        if self.save_every.is_some() && self.loader.loader == LoaderKind::Burn {
+            misuse!("--loader burn cannot say where it stands; leave --save-every out");
+        }
+        Ok(())
+    }
 }
 
 /// Which loader feeds the training, and how far it may run ahead.
@@ -97,11 +108,11 @@ impl LoaderArgs {
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let bounded = self.prefetch.is_some() || self.prefetch_factor.is_some();
         match self.loader {
-            LoaderKind::Burn if bounded => bail!(
+            LoaderKind::Burn if bounded => misuse!(
                 "--loader burn has no prefetch setting; leave --prefetch and --prefetch-factor out"
             ),
             LoaderKind::Burn if self.memory_budget.is_some() => {
-                bail!("--loader burn keeps to no budget; leave --memory-budget out")
+                misuse!("--loader burn keeps to no budget; leave --memory-budget out")
             }
             LoaderKind::Burn => self.staging.check_unused(),
             LoaderKind::Prefetch => self.staging.check(),

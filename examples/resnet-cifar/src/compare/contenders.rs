@@ -1,9 +1,8 @@
 //! Who takes part: five contenders, or every combination of a sweep.
 
-use anyhow::ensure;
-
 use super::contender::{Contender, Idle};
 use crate::cli::{Axis, LoaderArgs, LoaderKind, Setting, Size, Staging, Value};
+use crate::misuse::misuse;
 
 /// A day of short runs.
 const MOST: usize = 256;
@@ -79,10 +78,9 @@ pub(super) fn sweep(axes: &[Axis], common: Common) -> anyhow::Result<Contenders>
     let defaults = Axis::defaults();
     let axes = if axes.is_empty() { &defaults } else { axes };
     let named = settings(axes)?;
-    ensure!(
-        common.memory_budget.is_none() || !named.contains(&Setting::Budget),
-        "--sweep has budgets of its own; leave --memory-budget out"
-    );
+    if common.memory_budget.is_some() && named.contains(&Setting::Budget) {
+        misuse!("--sweep has budgets of its own; leave --memory-budget out");
+    }
     let of = |first: Contender, settings: &[Setting]| {
         let mut all = vec![first];
         for axis in axes.iter().filter(|axis| settings.contains(&axis.setting)) {
@@ -100,10 +98,9 @@ pub(super) fn sweep(axes: &[Axis], common: Common) -> anyhow::Result<Contenders>
     let all = found.all.into_iter();
     found.all = all.map(Contender::named_with_workers).collect();
     let count = found.all.len();
-    ensure!(
-        count <= MOST,
-        "--sweep makes {count} contenders; choose values for at most {MOST}"
-    );
+    if count > MOST {
+        misuse!("--sweep makes {count} contenders; choose values for at most {MOST}");
+    }
     Ok(found)
 }
 
@@ -112,10 +109,9 @@ fn settings(axes: &[Axis]) -> anyhow::Result<Vec<Setting>> {
     let mut named = Vec::new();
     for Axis { setting, .. } in axes {
         let name = setting.name();
-        ensure!(
-            !named.contains(setting),
-            "--sweep names {name} twice; put all values into one list"
-        );
+        if named.contains(setting) {
+            misuse!("--sweep names {name} twice; put all values into one list");
+        }
         named.push(*setting);
     }
     Ok(named)

@@ -21,6 +21,7 @@ use crate::data::{Drawn, Owner, Request, Split};
 use crate::gpu;
 use crate::interrupt::{self, Interrupted};
 use crate::lifeline;
+use crate::note;
 use crate::report::{self, Comparison};
 use crate::run::{Answer, Run};
 use contender::Contender;
@@ -42,8 +43,7 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
         Some(axes) => contenders::sweep(axes, common)?,
     };
     for note in contenders.notes {
-        // With stderr gone there is nobody left to tell.
-        let _ = writeln!(io::stderr().lock(), "note: {note}");
+        note::note(note);
     }
     gpu::note(args.run.setup.device);
     let started = Instant::now();
@@ -127,7 +127,7 @@ impl<'a> Stage<'a> {
         let output = lifeline::output(&mut command)
             .with_context(|| format!("cannot run the process of {name}"))?;
         if interrupt::ended(output.status) {
-            return Err(Interrupted.into());
+            return Err(Interrupted::default().into());
         }
         ensure!(
             output.status.success(),

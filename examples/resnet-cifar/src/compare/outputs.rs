@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 
 use crate::cli::CompareArgs;
 use crate::destination::Destination;
+use crate::misuse::misuse;
 use crate::report::{self, Comparison, ReportFolder};
+use crate::sentence;
 
 /// The places; all of them are tried before the work.
 pub(super) struct Outputs<'a> {
@@ -44,7 +46,7 @@ impl<'a> Outputs<'a> {
         let report = self.report.as_ref().map(|folder| folder.write(comparison));
         let all = [json, plot, report].into_iter().flatten();
         let faults = all.chain([printed]).filter_map(Result::err);
-        let faults: Vec<String> = faults.map(|fault| format!("{fault:#}")).collect();
+        let faults: Vec<String> = faults.map(|fault| sentence::of(fault.as_ref())).collect();
         ensure!(faults.is_empty(), "{}", faults.join("; "));
         Ok(())
     }
@@ -69,7 +71,7 @@ impl<'a> Outputs<'a> {
             };
             if let Some((other, _)) = known.iter().find(|(_, known)| *known == file) {
                 let file = file.display();
-                bail!("{other} and {flag} both write {file}; give each a place of its own");
+                misuse!("{other} and {flag} both write {file}; give each a place of its own");
             }
             known.push((flag, file));
         }

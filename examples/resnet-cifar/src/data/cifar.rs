@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
 
+use crate::note::note;
+
 use super::{Memory, Norm, Pictures, SIDE, Split, Store};
 
 /// What the records of one data set look like.
@@ -56,6 +58,13 @@ pub(super) fn read(dir: &Path, split: Split) -> anyhow::Result<Pictures> {
     let files = files(dir, format, split)?;
     let mut memory = Memory::default();
     for file in &files {
+        if !file.is_file() {
+            // Whoever waits for a pipe that nobody writes should know.
+            note(&format!(
+                "{} is no plain file; it is read to its end",
+                file.display()
+            ));
+        }
         let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         parse(format, &bytes, &mut memory)
             .with_context(|| format!("{} is damaged", file.display()))?;
@@ -73,8 +82,20 @@ pub(super) fn read(dir: &Path, split: Split) -> anyhow::Result<Pictures> {
         classes: highest.map_or(0, |highest| usize::from(highest) + 1),
         norm,
         side: SIDE,
+        left_out: None,
         store: Store::Memory(memory),
     })
+}
+
+/// The first folder in `dir` that holds binary files of either; whoever gave `dir` may have meant it.
+pub(super) fn below(dir: &Path) -> Option<PathBuf> {
+    let entries = fs::read_dir(dir).ok()?;
+    let mut folders: Vec<_> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
+    folders.sort();
+    let holds = |folder: &PathBuf| folder.is_dir() && detect(folder).is_ok_and(|it| it.is_some());
+    folders.into_iter().find(holds)
 }
 
 /// Which data set has its binary files in `dir`; `None` where there are none of either.
@@ -108,11 +129,15 @@ fn files(dir: &Path, format: Format, split: Split) -> anyhow::Result<Vec<PathBuf
         .map(|name| dir.join(name))
         .filter(|file| file.exists())
         .collect();
+    let (name, wanted) = (format.name, wanted.join(", "));
+    let missing = if wanted.contains(' ') {
+        format!("none of {name}'s {wanted} is there")
+    } else {
+        format!("{name}'s {wanted} is missing")
+    };
     ensure!(
         !found.is_empty(),
-        "{}'s {} is missing",
-        format.name,
-        wanted.join(", ")
+        "{missing}; get it from https://www.cs.toronto.edu/~kriz/cifar.html (binary version)"
     );
     Ok(found)
 }

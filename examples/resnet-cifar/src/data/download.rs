@@ -47,8 +47,9 @@ pub(super) fn fetch(set: Download, split: Split, side: usize) -> anyhow::Result<
     });
     let dataset = dataset.map_err(|why| {
         anyhow!(
-            "cannot fetch {title} ({why}); get its binary files from \
-             https://www.cs.toronto.edu/~kriz/cifar.html and give their folder to --data"
+            "cannot fetch {title} ({}); get its binary files from \
+             https://www.cs.toronto.edu/~kriz/cifar.html and give their folder to --data",
+            quiet::reason(&why)
         )
     })?;
     let folder = Folder::of_dataset(dataset);
@@ -67,6 +68,7 @@ pub(super) fn fetch(set: Download, split: Split, side: usize) -> anyhow::Result<
         classes: set.classes(),
         norm,
         side,
+        left_out: None,
         store: Store::Folder(folder),
     })
 }

@@ -1,15 +1,16 @@
 //! A folder of pictures, one folder a class, through Burn's `ImageFolderDataset`.
 
+use std::error::Error;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow, bail, ensure};
+use anyhow::anyhow;
 use burn::data::dataset::{Dataset as _, DatasetError};
 use burn_dataset::vision::{Annotation, ImageDatasetItem, ImageFolderDataset, PixelData};
 use image::imageops::{self, FilterType};
 use image::{ImageBuffer, Luma, Rgb};
 
+use super::list::{Kind, List};
 use super::{CHANNELS, Norm, Owner, Pictures, Split, Store};
 use crate::quiet;
 
@@ -17,17 +18,6 @@ use crate::quiet;
 pub(super) const ANY: [&str; 4] = ["png", "jpg", "jpeg", "bmp"];
 /// How many pictures the norm is measured on.
 const SAMPLE: usize = 64;
-/// Where a folder has no part for testing, every so many pictures are one.
-const HELD_OUT: usize = 8;
-
-/// Which files of a folder, and what becomes of them.
-#[derive(Debug)]
-pub(super) struct Kind {
-    pub(super) endings: &'static [&'static str],
-    pub(super) side: usize,
-    pub(super) owner: Owner,
-}
-
 /// The listed pictures; each is decoded when it is asked for.
 pub(crate) struct Folder {
     dataset: ImageFolderDataset,
@@ -37,16 +27,31 @@ pub(crate) struct Folder {
 
 /// A file that is no picture.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read {path} as a picture: {why}")]
-struct Unreadable {
+#[error("cannot read {path} as a picture: {why}; replace the file, or take it out of the folder")]
+pub(crate) struct Unreadable {
     path: String,
     why: String,
+}
+
+impl Unreadable {
+    /// The one among the causes of an error, which all of its words are about.
+    pub(crate) fn among<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            if let Some(found) = error.downcast_ref() {
+                return Some(found);
+            }
+            cause = error.source();
+        }
+        None
+    }
 }
 
 /// Lists one part of a folder.
 pub(super) fn read(dir: &Path, split: Split, kind: &Kind) -> anyhow::Result<Pictures> {
     let list = List::of(dir, split, kind)?;
     let (classes, count) = (list.classes.len(), list.files.len());
+    let left_out = list.left_out();
     let folder = list.open()?;
     let endings = kind.endings[0].to_uppercase();
     let files = match kind.endings.len() {
@@ -67,96 +72,18 @@ pub(super) fn read(dir: &Path, split: Split, kind: &Kind) -> anyhow::Result<Pict
         classes,
         norm: folder.norm(kind.side)?,
         side: kind.side,
+        left_out,
         store: Store::Folder(folder),
     })
 }
 
-/// Files and their classes, sorted: the order is the same on every machine.
-struct List {
-    classes: Vec<String>,
-    files: Vec<(PathBuf, String)>,
-}
-
 impl List {
-    /// The part's own folder, or every file but each eighth, or each eighth.
-    fn of(dir: &Path, split: Split, kind: &Kind) -> anyhow::Result<Self> {
-        let [train, test] = ["train", "test"].map(|part| dir.join(part));
-        if !train.is_dir() {
-            ensure!(!test.is_dir(), "it has a folder test but none called train");
-            return Self::all(dir, kind).map(|list| list.part(split));
-        }
-        let list = Self::all(&train, kind)?;
-        if split == Split::Train {
-            return Ok(list);
-        }
-        ensure!(test.is_dir(), "it has a folder train but none called test");
-        let held_out = Self::all(&test, kind)?;
-        for class in &held_out.classes {
-            let known = list.classes.contains(class);
-            ensure!(
-                known,
-                "test has the class {class}, which train does not have"
-            );
-        }
-        Ok(Self {
-            classes: list.classes,
-            ..held_out
-        })
-    }
-
-    fn all(dir: &Path, kind: &Kind) -> anyhow::Result<Self> {
-        let mut files = Vec::new();
-        for class in entries(dir)?.into_iter().filter(|entry| entry.is_dir()) {
-            let name = class.file_name().unwrap_or_default().to_string_lossy();
-            let pictures = entries(&class)?;
-            let pictures = pictures.into_iter().filter(|file| kind.holds(file));
-            files.extend(pictures.map(|file| (file, name.clone().into_owned())));
-        }
-        let wanted = kind.endings.join(", ");
-        if files.is_empty() {
-            bail!(
-                "it holds no pictures; put them in CLASS/*.{{{wanted}}}, one folder for each class"
-            );
-        }
-        let mut classes: Vec<String> = files.iter().map(|(_, class)| class.clone()).collect();
-        classes.dedup();
-        Ok(Self { classes, files })
-    }
-
-    fn part(self, split: Split) -> Self {
-        let numbered = self.files.into_iter().enumerate();
-        let chosen =
-            numbered.filter(|(at, _)| (at % HELD_OUT == HELD_OUT - 1) == (split == Split::Test));
-        Self {
-            files: chosen.map(|(_, file)| file).collect(),
-            ..self
-        }
-    }
-
     fn open(self) -> anyhow::Result<Folder> {
         let paths = self.files.iter().map(|(path, _)| path.clone()).collect();
         let dataset = ImageFolderDataset::new_classification_with_items(self.files, &self.classes)
             .map_err(|error| anyhow!("Burn's image folder refused it: {error}"))?;
         Ok(Folder { dataset, paths })
     }
-}
-
-impl Kind {
-    fn holds(&self, file: &Path) -> bool {
-        let ending = file.extension().unwrap_or_default();
-        self.endings
-            .iter()
-            .any(|known| ending.eq_ignore_ascii_case(known))
-    }
-}
-
-/// What is in a folder, sorted by name.
-fn entries(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let list = || fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect();
-    let list: std::io::Result<Vec<PathBuf>> = list();
-    let mut list = list.with_context(|| format!("cannot list the folder {}", dir.display()))?;
-    list.sort();
-    Ok(list)
 }
 
 impl Folder {
@@ -171,11 +98,23 @@ impl Folder {
         self.dataset.len()
     }
 
+    /// Of the names, each with its class, wherever the folder is.
+    pub(super) fn crc32(&self) -> u32 {
+        let mut sum = crc32fast::Hasher::new();
+        for path in &self.paths {
+            for part in path.iter().rev().take(2) {
+                sum.update(part.as_encoded_bytes());
+                sum.update(b"/");
+            }
+        }
+        sum.finalize()
+    }
+
     /// The picture at `index`, decoded, in planes of `side` × `side`, and its label.
     pub(super) fn get(&self, index: usize, side: usize) -> Result<(Vec<u8>, usize), DatasetError> {
         // Burn's folder panics on a file that is no picture; here the file gets its name.
         let item = quiet::catch(|| self.dataset.get(index));
-        let item = item.map_err(|why| self.unreadable(index, why))??;
+        let item = item.map_err(|why| self.undecodable(index, &why))??;
         let label = match item.annotation {
             Annotation::Label(label) => label,
             Annotation::MultiLabel(_)
@@ -187,6 +126,17 @@ impl Folder {
         let planes = planes(item, side);
         let planes = planes.ok_or_else(|| self.unreadable(index, "it has no pixels".to_owned()))?;
         Ok((planes, label))
+    }
+
+    /// The panic was an `unwrap`'s; the decoder says it in words.
+    fn undecodable(&self, index: usize, panic: &str) -> DatasetError {
+        let path = self.paths.get(index);
+        let error = path.and_then(|path| image::open(path).err());
+        let why = error.map_or_else(
+            || quiet::reason(panic).to_owned(),
+            |error| error.to_string().trim_end_matches('.').to_owned(),
+        );
+        self.unreadable(index, why)
     }
 
     fn unreadable(&self, index: usize, why: String) -> DatasetError {

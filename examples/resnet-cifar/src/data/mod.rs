@@ -4,6 +4,7 @@ mod cifar;
 mod download;
 mod draw;
 mod folder;
+mod list;
 mod norm;
 mod shapes;
 
@@ -18,9 +19,11 @@ use anyhow::{Context as _, ensure};
 use burn::data::dataset::DatasetError;
 
 use crate::cli::{Architecture, Setup, Workload};
+use crate::misuse::misuse;
 
 pub(crate) use draw::Drawn;
 use folder::Folder;
+pub(crate) use folder::Unreadable;
 pub(crate) use norm::Norm;
 
 /// Channels of a picture: red, green, blue, one plane after the other.
@@ -63,6 +66,8 @@ pub(crate) struct Pictures {
     pub(crate) norm: Norm,
     /// Height and width.
     pub(crate) side: usize,
+    /// What of the data folder is no part of them, if anything, in words.
+    pub(crate) left_out: Option<String>,
     store: Store,
 }
 
@@ -138,6 +143,17 @@ impl Pictures {
         }
     }
 
+    /// A checksum of what is in memory, or of the names of the files: it tells other pictures, and
+    /// not that a file has changed.
+    pub(crate) fn crc32(&self) -> u32 {
+        match &self.store {
+            Store::Memory(memory) => {
+                crc32fast::hash(&memory.pixels) ^ crc32fast::hash(&memory.labels)
+            }
+            Store::Folder(folder) => folder.crc32(),
+        }
+    }
+
     /// Bytes of one picture and its class.
     pub(crate) fn item_bytes(&self) -> usize {
         CHANNELS * self.side * self.side + 1
@@ -186,6 +202,11 @@ impl Request<'_> {
     }
 
     fn dir(&self, dir: &Path, split: Split) -> anyhow::Result<Pictures> {
+        ensure!(
+            dir.is_dir(),
+            "there is no such folder; --data takes one with CIFAR's binary files or with pictures, or the \
+             word shapes"
+        );
         let files = self.workload.files();
         if files.is_none() && cifar::detect(dir)?.is_some() {
             self.expect_side("CIFAR's binary files")?;
@@ -194,8 +215,8 @@ impl Request<'_> {
         folder::read(dir, split, &self.of_files(files))
     }
 
-    fn of_files(&self, endings: Option<&'static [&'static str]>) -> folder::Kind {
-        folder::Kind {
+    fn of_files(&self, endings: Option<&'static [&'static str]>) -> list::Kind {
+        list::Kind {
             endings: endings.unwrap_or(&folder::ANY),
             side: self.side(),
             owner: self.owner,
@@ -204,10 +225,11 @@ impl Request<'_> {
 
     fn expect_side(&self, what: &str) -> anyhow::Result<()> {
         let side = self.setup.size.unwrap_or(SIDE);
-        ensure!(
-            side == SIDE,
-            "--size {side} cannot be had: {what} have {SIDE} × {SIDE} pixels; leave --size out"
-        );
+        if side != SIDE {
+            misuse!(
+                "--size {side} cannot be had: {what} have {SIDE} × {SIDE} pixels; leave --size out"
+            );
+        }
         Ok(())
     }
 

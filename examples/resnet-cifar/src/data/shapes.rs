@@ -49,6 +49,7 @@ pub(super) fn pictures(seed: u64, count: usize, split: Split) -> Pictures {
         classes: SHAPES.len(),
         norm: Norm::measure(&memory.pixels, SIDE * SIDE),
         side: SIDE,
+        left_out: None,
         store: Store::Memory(memory),
     }
 }

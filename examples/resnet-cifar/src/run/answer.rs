@@ -4,6 +4,7 @@ use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
 use super::Run;
+use crate::sentence;
 
 /// The last thing that a child process prints.
 #[derive(Debug, Serialize, Deserialize)]
@@ -18,7 +19,7 @@ impl Answer {
     pub(super) fn of(done: anyhow::Result<Run>) -> Self {
         match done {
             Ok(run) => Self::Figures(Box::new(run)),
-            Err(error) => Self::Error(format!("{error:#}")),
+            Err(error) => Self::Error(sentence::of(error.as_ref())),
         }
     }
 

@@ -1,9 +1,10 @@
 //! Batches without end: one epoch of a loader after the other.
 
-use anyhow::{Context as _, bail};
+use anyhow::{anyhow, bail};
 use burn::data::dataloader::{DataLoader, DataLoaderIterator};
 
 use crate::batch::PictureBatch;
+use crate::data::Unreadable;
 use crate::gauge::Gauge;
 
 /// A loader's batches over as many epochs as are asked for; it sees Burn's traits only.
@@ -44,7 +45,10 @@ impl<'a> Epochs<'a> {
         let Some(batch) = batches.next() else {
             return Ok(None);
         };
-        let batch = batch.context("the loader gave an error")?;
+        let batch = batch.map_err(|error| match Unreadable::among(&error) {
+            Some(file) => anyhow!("{file}"),
+            None => anyhow!(error).context("the loader gave an error"),
+        })?;
         asking.got(&batch.guard);
         Ok(Some(batch))
     }

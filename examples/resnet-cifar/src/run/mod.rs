@@ -58,7 +58,11 @@ fn print(figures: &impl Serialize) -> anyhow::Result<()> {
 }
 
 fn one(args: &ContenderArgs) -> anyhow::Result<Run> {
-    args.run.check()?;
+    if args.with_parent {
+        args.run.fits()?;
+    } else {
+        args.run.check()?;
+    }
     args.loader.check()?;
     let owner = if args.drawn {
         Owner::Drawn

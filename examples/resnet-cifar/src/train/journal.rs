@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write as _};
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -11,6 +12,7 @@ use burn::train::metric::store::{EpochSummary, MetricsUpdate, Split};
 use burn::train::metric::{MetricDefinition, MetricId, NumericEntry};
 use indicatif::ProgressBar;
 
+use super::epochs::{self, Epoch};
 use super::watch::Watched;
 use crate::meter;
 use crate::progress;
@@ -44,10 +46,15 @@ struct Pages {
     test: Means,
     /// Whether the split that runs is the training's.
     training: bool,
+    /// How many of the split are done, and how many were before it was begun here.
     images: usize,
+    skipped: usize,
     started: Instant,
     images_per_second: f64,
     bar: ProgressBar,
+    /// Of the split that runs, as soon as there is one.
+    loss: Option<f64>,
+    before: Before,
     epochs: Vec<Epoch>,
     kept: Vec<String>,
 }
@@ -64,17 +71,21 @@ struct Means {
     data: Watched,
 }
 
-/// How an epoch ended.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Epoch {
-    /// From 1.
-    pub(super) number: usize,
-    /// 0 to 100.
-    pub(super) accuracy: f64,
+/// What was done before this training goes on.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    pub(super) epochs: Vec<Epoch>,
+    /// Of the epoch that it goes on in the middle of.
+    pub(super) images: usize,
 }
 
 impl Journal {
-    pub(super) fn new(printing: Printing, classes: usize, interrupter: Interrupter) -> Self {
+    pub(super) fn new(
+        printing: Printing,
+        classes: usize,
+        interrupter: Interrupter,
+        before: Before,
+    ) -> Self {
         Self(Arc::new(Mutex::new(Pages {
             printing,
             chance: 100.0 / meter::to_f64(classes.max(1)),
@@ -84,19 +95,24 @@ impl Journal {
             test: Means::default(),
             training: false,
             images: 0,
+            skipped: 0,
             started: Instant::now(),
             images_per_second: 0.0,
             bar: ProgressBar::hidden(),
+            loss: None,
+            before,
             epochs: Vec::new(),
             kept: Vec::new(),
         })))
     }
 
-    /// Lines that the dashboard was in the way of, and how each epoch ended.
-    pub(super) fn close(&self) -> (Vec<String>, Vec<Epoch>) {
+    /// Lines that the dashboard was in the way of, and what all epochs come to.
+    pub(super) fn close(&self) -> Vec<String> {
         let pages = self.pages();
         pages.bar.finish_and_clear();
-        (pages.kept.clone(), pages.epochs.clone())
+        let mut lines = pages.kept.clone();
+        lines.extend(epochs::summary([&pages.before.epochs, &pages.epochs]));
+        lines
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
@@ -111,7 +127,10 @@ impl Pages {
             Split::Valid | Split::Test(_) => &mut self.test,
         };
         match name {
-            "Loss" => means.loss = value,
+            "Loss" => {
+                means.loss = value;
+                self.loss = Some(value);
+            }
             "Accuracy" => means.accuracy = value,
             _ => means.data.note(name, value),
         }
@@ -150,7 +169,10 @@ impl Pages {
 
     fn start(&mut self, split: &str, images: usize) {
         self.training = split == "train";
-        self.images = images;
+        // Only the first split is one that was begun before.
+        self.skipped = mem::take(&mut self.before.images);
+        self.images = self.skipped;
+        self.loss = None;
         self.started = Instant::now();
         if self.printing == Printing::AtOnce {
             let what = if self.training { "training" } else { "testing" };
@@ -200,13 +222,15 @@ impl TrainingProgressLogger for Journal {
         let mut pages = self.pages();
         pages.images = images;
         pages.bar.set_position(images as u64);
-        let loss = pages.train.loss;
-        pages.bar.set_message(format!("loss {loss:.3}"));
+        if let Some(loss) = pages.loss {
+            pages.bar.set_message(format!("loss {loss:.3}"));
+        }
     }
 
     fn end_split(&mut self) {
         let mut pages = self.pages();
-        let rate = meter::rate(pages.images, pages.started.elapsed());
+        let done = pages.images.saturating_sub(pages.skipped);
+        let rate = meter::rate(done, pages.started.elapsed());
         // The test's pictures come without augmentation or gradients: their rate is another one.
         if pages.training {
             pages.images_per_second = rate;
@@ -221,5 +245,31 @@ impl TrainingProgressLogger for Journal {
 impl std::fmt::Debug for Stop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Stop").field(&self.0.should_stop()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_rate_of_an_epoch_that_is_gone_on_with_is_that_of_its_rest() {
+        let before = Before {
+            epochs: Vec::new(),
+            images: 152,
+        };
+        let interrupter = Interrupter::new();
+        let mut journal = Journal::new(Printing::AfterTheDashboard, 10, interrupter, before);
+        let mut done = |images: usize| {
+            journal.start_split("train", 160);
+            journal.pages().started -= Duration::from_secs(1);
+            journal.update_split(images);
+            journal.end_split();
+            journal.pages().images_per_second
+        };
+        assert!((7.0..=8.0).contains(&done(160)));
+        assert!((150.0..=160.0).contains(&done(160)));
     }
 }

@@ -1,6 +1,6 @@
 //! A training in the middle of an epoch, kept so that it goes on with the next batch.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,16 @@ use anyhow::Context as _;
 use burn::module::Module;
 use burn::optim::ModuleOptimizer;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
-use burn::train::Interrupter;
-use burn::train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError, FileCheckpointer};
+use burn::train::checkpoint::Checkpoint as Record;
 use burn_prefetch::LoaderState;
 
+use super::checkpoint::Checkpoint;
+use super::manifest::{Manifest, write_whole};
+use super::place::{self, MIDWAY, REMOVED, UNFINISHED};
 use super::schedule::Schedule;
+use super::trouble::Trouble;
 use crate::loader::Ours;
 
-/// The folder of one in the folder of checkpoints, with epoch and batch behind.
-const NAME: &str = "step-";
-/// Where one is written before it gets its name.
-const UNFINISHED: &str = "step.new";
-/// Where one is removed.
-const REMOVED: &str = "step.old";
 const STATE: &str = "loader.json";
 
 /// What is kept: the folder and where the loader stands. A folder of this name is whole.
@@ -35,8 +32,10 @@ pub(super) struct Midway {
 impl Midway {
     /// The one that is farthest on, if there is any.
     pub(super) fn last(checkpoints: &Path) -> anyhow::Result<Option<Self>> {
+        let folders = place::midway(checkpoints)
+            .with_context(|| format!("cannot list the folder {}", checkpoints.display()))?;
         let mut last: Option<Self> = None;
-        for folder in all(checkpoints)? {
+        for folder in folders {
             let found = Self::read(folder)?;
             let place = |midway: &Self| (midway.state.epoch(), midway.state.batch());
             if last.as_ref().is_none_or(|last| place(last) < place(&found)) {
@@ -49,32 +48,28 @@ impl Midway {
     fn read(folder: PathBuf) -> anyhow::Result<Self> {
         let file = folder.join(STATE);
         let shown = file.display();
-        let text = fs::read(&file).with_context(|| format!("cannot read {shown}"))?;
-        let state = serde_json::from_slice(&text).with_context(|| format!("{shown} is damaged"))?;
+        let way_out = || {
+            format!(
+                "remove the folder {} to go on from before",
+                folder.display()
+            )
+        };
+        let text =
+            fs::read(&file).with_context(|| format!("{shown} cannot be read; {}", way_out()))?;
+        let state = serde_json::from_slice(&text)
+            .with_context(|| format!("{shown} is damaged; {}", way_out()))?;
         Ok(Self { folder, state })
     }
 
-    /// The file of that name in a checkpoint of burn-train's.
-    pub(super) fn file(&self, name: &str) -> PathBuf {
-        self.folder.join(format!("{name}.bpk"))
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint::Midway(self.folder.clone())
     }
-}
 
-/// All folders of this kind.
-fn all(checkpoints: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    if !checkpoints.is_dir() {
-        return Ok(Vec::new());
+    /// Its folder's own name.
+    pub(super) fn name(&self) -> String {
+        let name = self.folder.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
     }
-    let shown = checkpoints.display();
-    let cannot = || format!("cannot list the folder {shown}");
-    let mut found = Vec::new();
-    for entry in fs::read_dir(checkpoints).with_context(cannot)? {
-        let entry = entry.with_context(cannot)?;
-        if entry.file_name().to_string_lossy().starts_with(NAME) {
-            found.push(entry.path());
-        }
-    }
-    Ok(found)
 }
 
 /// Keeps a training every so many steps.
@@ -87,16 +82,6 @@ pub(super) struct Saver {
     pub(super) trouble: Trouble,
 }
 
-/// Whom to tell that nothing can be written; Burn's handle knows no `Debug`.
-#[derive(Clone)]
-pub(super) struct Trouble(pub(super) Interrupter);
-
-impl std::fmt::Debug for Trouble {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Trouble")
-    }
-}
-
 impl Saver {
     /// Called after each step: the loader stands after the batch that the step was made with.
     pub(super) fn after_step(&self, model: &impl Module, optimizer: &ModuleOptimizer) {
@@ -107,8 +92,7 @@ impl Saver {
             return;
         }
         if let Err(error) = self.save(&state, (step, model, optimizer)) {
-            let error = CheckpointerError::Unknown(format!("{error:#}"));
-            self.trouble.0.fail(error);
+            self.trouble.stop(error);
         }
     }
 
@@ -118,19 +102,20 @@ impl Saver {
         state: &LoaderState,
         (step, model, optimizer): (usize, &impl Module, &ModuleOptimizer),
     ) -> anyhow::Result<()> {
-        let before = all(&self.checkpoints)?;
+        let before = place::midway(&self.checkpoints)?;
         let unfinished = self.checkpoints.join(UNFINISHED);
-        let name = format!("{NAME}{}-{}", state.epoch(), state.batch());
+        let name = format!("{MIDWAY}{}-{}", state.epoch() + 1, state.batch());
         let place = self.checkpoints.join(name);
         let write = || -> anyhow::Result<()> {
             remove_if_there(&unfinished)?;
             fs::create_dir_all(&unfinished)?;
-            let file = |name: &str| unfinished.join(format!("{name}.bpk"));
-            model.clone().into_record().save(file("model"))?;
-            optimizer.to_record().save(file("optim"))?;
             let schedule = ModuleLrScheduler::from(self.schedule.clone().at(step));
-            schedule.to_record().save(file("scheduler"))?;
-            serde_json::to_writer(File::create(unfinished.join(STATE))?, state)?;
+            let mut folder = Unfinished::new(&unfinished);
+            folder.write("model.bpk", &bytes(settled(model).into_record())?)?;
+            folder.write("optim.bpk", &bytes(optimizer.to_record())?)?;
+            folder.write("scheduler.bpk", &bytes(schedule.to_record())?)?;
+            folder.write(STATE, &serde_json::to_vec(state)?)?;
+            folder.finish()?;
             Ok(fs::rename(&unfinished, &place)?)
         };
         write().with_context(|| format!("cannot write {}", place.display()))?;
@@ -150,33 +135,48 @@ impl Saver {
     }
 }
 
+/// A folder that is being written.
+struct Unfinished<'a> {
+    folder: &'a Path,
+    manifest: Manifest,
+}
+
+impl<'a> Unfinished<'a> {
+    fn new(folder: &'a Path) -> Self {
+        Self {
+            folder,
+            manifest: Manifest::default(),
+        }
+    }
+
+    fn write(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+        let sum = write_whole(&self.folder.join(name), content)?;
+        self.manifest.files.insert(name.to_owned(), sum);
+        Ok(())
+    }
+
+    fn finish(self) -> io::Result<()> {
+        let place = Checkpoint::Midway(self.folder.to_owned()).manifest();
+        self.manifest.write(&place)
+    }
+}
+
+fn bytes<R: Record>(record: R) -> anyhow::Result<impl std::ops::Deref<Target = [u8]>> {
+    Ok(record.checkpoint_into_bytes()?)
+}
+
+/// The model with the running means and variances of its last step. Burn keeps those of a step
+/// aside until the next one begins, or until the model is to be tested, and records leave out what
+/// is aside.
+fn settled<M: Module>(model: &M) -> M {
+    drop(model.valid());
+    model.clone()
+}
+
 fn remove_if_there(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),
-    }
-}
-
-/// burn-train's files, but that the first to be read may be one from the middle of an epoch.
-pub(super) struct Files {
-    pub(super) inner: FileCheckpointer,
-    pub(super) first: Option<PathBuf>,
-}
-
-impl<R: Checkpoint> Checkpointer<R> for Files {
-    fn save(&self, epoch: usize, record: R) -> Result<(), CheckpointerError> {
-        self.inner.save(epoch, record)
-    }
-
-    fn delete(&self, epoch: usize) -> Result<(), CheckpointerError> {
-        Checkpointer::<R>::delete(&self.inner, epoch)
-    }
-
-    fn restore(&self, epoch: usize) -> Result<R, CheckpointerError> {
-        match &self.first {
-            Some(file) => R::load(file.clone()),
-            None => self.inner.restore(epoch),
-        }
     }
 }
 
@@ -190,7 +190,7 @@ mod tests {
         let place = dir.path();
         assert!(Midway::last(&place.join("nowhere")).unwrap().is_none());
         for (epoch, batch) in [(2, 9), (2, 10), (1, 30)] {
-            let folder = place.join(format!("{NAME}{epoch}-{batch}"));
+            let folder = place.join(format!("{MIDWAY}{}-{batch}", epoch + 1));
             fs::create_dir(&folder).unwrap();
             let state = format!("{{\"version\":1,\"epoch\":{epoch},\"batch\":{batch}}}");
             fs::write(folder.join(STATE), state).unwrap();
@@ -199,9 +199,12 @@ mod tests {
         fs::create_dir(place.join(REMOVED)).unwrap();
         let last = Midway::last(place).unwrap().unwrap();
         assert_eq!((last.state.epoch(), last.state.batch()), (2, 10));
-        assert_eq!(last.file("model"), place.join("step-2-10/model.bpk"));
-        fs::write(place.join("step-2-9").join(STATE), "{").unwrap();
+        assert_eq!(last.name(), "step-3-10");
+        fs::write(place.join("step-3-9").join(STATE), "{").unwrap();
         let said = Midway::last(place).unwrap_err().to_string();
-        assert!(said.ends_with("loader.json is damaged"), "{said}");
+        assert!(
+            said.contains("loader.json is damaged; remove the folder"),
+            "{said}"
+        );
     }
 }

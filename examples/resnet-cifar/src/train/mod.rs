@@ -1,52 +1,50 @@
 //! Training for some epochs through burn-train, with the accuracy on held-out pictures.
 
+mod checkpoint;
+mod epochs;
+mod files;
+mod identity;
 mod journal;
 mod keep;
+mod manifest;
 mod midway;
+mod place;
 mod quiet;
+mod retention;
 mod schedule;
+mod screen;
 mod steps;
+mod training;
+mod trouble;
 mod watch;
 
-use std::io::{self, IsTerminal as _, Write as _};
-use std::num::NonZeroUsize;
-use std::path::Path;
+use std::env;
+use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
-use anyhow::{Context as _, anyhow, bail, ensure};
-use burn::tensor::Device;
-use burn::train::logger::FileMetricLogger;
-use burn::train::metric::{AccuracyMetric, LearningRateMetric, LossMetric};
-use burn::train::{ExecutionStrategy, Interrupter, Learner, LearningResult, SupervisedTraining};
+use anyhow::ensure;
+use burn::train::Interrupter;
 
-use crate::cli::{LoaderKind, Setup, TrainArgs, Workload};
+use crate::cli::{Setup, TrainArgs, Workload};
 use crate::data::{Owner, Pictures, Request, Split};
-use crate::gauge::Gauge;
-use crate::interrupt::{self, Interrupted};
-use crate::loader::{Fed, Feed};
 use crate::model::ResNet;
-use crate::step;
-use journal::{DIVERGED, Epoch, Journal, Printing};
+use crate::note::note;
+use journal::Printing;
 use keep::Kept;
-use midway::{Saver, Trouble};
-use quiet::Quiet;
-use schedule::Schedule;
 use steps::Learning;
+use training::Training;
+use trouble::Trouble;
 
-/// What the training is stopped with by Ctrl-C.
+/// What the training is stopped with by a signal, or in the dashboard.
 const INTERRUPTED: &str = "interrupted";
 
 /// Trains; on a terminal with burn-train's dashboard, else with one line for each epoch.
 pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
-    args.loader.check()?;
-    ensure!(
-        args.save_every.is_none() || args.loader.loader == LoaderKind::Prefetch,
-        "--loader burn cannot say where it stands; leave --save-every out"
-    );
+    args.check()?;
     let setup = &args.setup;
     let device = setup.device.open()?;
     let (pictures, test) = load(setup)?;
-    let open = |folder| Kept::open(args, folder, &pictures);
+    let open = |folder| Kept::open(args, folder, [&pictures, &test]);
     let kept = args.out.as_deref().map(open).transpose()?;
     device.seed(setup.seed);
     let model = Learning {
@@ -56,12 +54,14 @@ pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
     if let Some(kept) = &kept {
         kept.try_out(&model, setup.model.title())?;
     }
+    let interrupter = Interrupter::new();
     let training = Training {
         args,
         device,
         kept,
         printing: printing(args),
-        interrupter: Interrupter::new(),
+        trouble: Trouble::new(interrupter.clone()),
+        interrupter,
     };
     training.run(model, [&pictures, &test])
 }
@@ -73,6 +73,12 @@ fn load(setup: &Setup) -> anyhow::Result<(Arc<Pictures>, Arc<Pictures>)> {
         owner: Owner::User,
     };
     let (pictures, test) = (request.load(Split::Train)?, request.load(Split::Test)?);
+    let mut left_out = vec![&pictures.left_out, &test.left_out];
+    left_out.dedup();
+    for words in left_out.into_iter().flatten() {
+        note(words);
+    }
+    request.setup.note_unused();
     let enough = pictures.len() > 0 && test.len() > 0;
     ensure!(enough, "there is nothing to train on");
     ensure!(
@@ -85,174 +91,11 @@ fn load(setup: &Setup) -> anyhow::Result<(Arc<Pictures>, Arc<Pictures>)> {
 }
 
 fn printing(args: &TrainArgs) -> Printing {
-    if args.plain || !io::stdout().is_terminal() {
+    // A terminal that calls itself dumb moves no cursor.
+    let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if args.plain || dumb || !io::stdout().is_terminal() {
         Printing::AtOnce
     } else {
         Printing::AfterTheDashboard
     }
-}
-
-/// One training, from the first epoch that is missing to the last that is wanted.
-struct Training<'a> {
-    args: &'a TrainArgs,
-    device: Device,
-    kept: Option<Kept>,
-    printing: Printing,
-    interrupter: Interrupter,
-}
-
-impl Training<'_> {
-    fn run(self, model: Learning, [pictures, test]: [&Arc<Pictures>; 2]) -> anyhow::Result<()> {
-        let setup = &self.args.setup;
-        let steps = pictures.len().div_ceil(setup.batch_size.get()) * self.args.epochs.get();
-        let schedule = Schedule::new(setup.lr, steps);
-        let (train_batches, saver) = self.training(pictures, &schedule)?;
-        let test_batches = self
-            .feed(
-                test,
-                &Gauge::new(setup.batch_size.get()),
-                &self.device.clone().inner(),
-            )
-            .testing(&self.args.loader)?;
-        let model = Learning { saver, ..model };
-        let (title, name) = (setup.model.title(), &pictures.name);
-        say(&format!("{title}; {name}; tested on {}", test.name))?;
-        let learner = Learner::new(model, step::optimizer(), schedule);
-        let journal = Journal::new(self.printing, pictures.classes, self.interrupter.clone());
-        let supervised = self.supervised([train_batches, test_batches], &journal)?;
-        let result = supervised.launch(learner);
-        let end = Self::end(&result);
-        // Closes the dashboard, if there is one.
-        drop(result);
-        let (lines, epochs) = journal.close();
-        for line in lines {
-            say(&line)?;
-        }
-        if let Some(line) = summary(&epochs) {
-            say(&line)?;
-        }
-        end
-    }
-
-    /// The loader to train with, from where the training stands, and who keeps that.
-    fn training(
-        &self,
-        pictures: &Arc<Pictures>,
-        schedule: &Schedule,
-    ) -> anyhow::Result<(Fed, Option<Saver>)> {
-        let args = self.args;
-        let gauge = Gauge::new(args.setup.batch_size.get());
-        let feed = self.feed(pictures, &gauge, &self.device);
-        let batches = feed.training(&args.loader)?;
-        let Some(loader) = &batches.ours else {
-            return Ok((batches, None));
-        };
-        if let Some(midway) = self.kept.as_ref().and_then(|kept| kept.midway.as_ref()) {
-            loader.restore(&midway.state).with_context(|| {
-                let epoch = midway.state.epoch() + 1;
-                format!("cannot go on in the middle of epoch {epoch}")
-            })?;
-        }
-        let saver = |(kept, every): (&Kept, NonZeroUsize)| Saver {
-            checkpoints: keep::checkpoints(&kept.folder),
-            every,
-            loader: Arc::clone(loader),
-            schedule: schedule.clone(),
-            trouble: Trouble(self.interrupter.clone()),
-        };
-        let saver = self.kept.as_ref().zip(args.save_every).map(saver);
-        Ok((batches, saver))
-    }
-
-    fn feed<'a>(
-        &'a self,
-        pictures: &'a Arc<Pictures>,
-        gauge: &'a Arc<Gauge>,
-        device: &'a Device,
-    ) -> Feed<'a> {
-        Feed {
-            setup: &self.args.setup,
-            pictures,
-            gauge,
-            device,
-            workload: Workload::Memory,
-            epoch: self.kept.as_ref().map_or(0, |kept| kept.epoch),
-        }
-    }
-
-    fn supervised(
-        &self,
-        [train, test]: [Fed; 2],
-        journal: &Journal,
-    ) -> anyhow::Result<SupervisedTraining<Learning>> {
-        let folder = self.kept.as_ref().map(|kept| kept.folder.as_path());
-        let strategy = ExecutionStrategy::SingleDevice(self.device.clone());
-        let folder = folder.unwrap_or(Path::new(""));
-        let mut training = SupervisedTraining::new(folder, train.loader, test.loader)
-            .metrics((LossMetric::new(), AccuracyMetric::new()))
-            .metric_train_numeric(LearningRateMetric::new())
-            .num_epochs(self.args.epochs.get())
-            .with_training_strategy(strategy.into())
-            .with_interrupter(self.interrupter.clone())
-            .with_application_logger(None)
-            .with_progress_logger(journal.clone());
-        // The loader for testing is ours in any case; beside Burn's it is nothing to compare.
-        if let (Some(train), Some(test)) = (&train.ours, &test.ours) {
-            training = watch::watched(training, [train, test]);
-        }
-        // The first that is asked for past values is the one that has them.
-        if let Some(kept) = &self.kept {
-            let [model, optimizer, scheduler] = kept.files();
-            training = training
-                .with_metric_logger(FileMetricLogger::new(&kept.folder))
-                .with_custom_checkpointers(model, optimizer, scheduler);
-        }
-        training = training.with_metric_logger(journal.clone());
-        if let Some(kept) = self.kept.as_ref().filter(|kept| kept.is_begun()) {
-            training = training.checkpoint(kept.epoch);
-        }
-        if self.printing == Printing::AtOnce {
-            let interrupter = self.interrupter.clone();
-            interrupt::or_stop(move || interrupter.stop(Some(INTERRUPTED)))?;
-            training = training.renderer(Box::new(Quiet));
-        }
-        Ok(training)
-    }
-
-    /// Whether the training came to its end.
-    fn end(result: &LearningResult<Learning>) -> anyhow::Result<()> {
-        if let Some(error) = &result.error {
-            return Err(anyhow!("the training was stopped by an error: {error}"));
-        }
-        let reason = result
-            .interrupted
-            .as_ref()
-            .map(|stop| stop.reason.clone().unwrap_or_default());
-        match reason.as_deref() {
-            None => Ok(()),
-            Some(DIVERGED) => bail!(DIVERGED),
-            Some(_) => Err(Interrupted.into()),
-        }
-    }
-}
-
-/// The last epoch and the best.
-fn summary(epochs: &[Epoch]) -> Option<String> {
-    let last = epochs.last()?;
-    let best = epochs
-        .iter()
-        .max_by(|one, other| one.accuracy.total_cmp(&other.accuracy))?;
-    let best = if best == last {
-        "the best so far".to_owned()
-    } else {
-        format!("best: {:.2} % after epoch {}", best.accuracy, best.number)
-    };
-    let (accuracy, number) = (last.accuracy, last.number);
-    Some(format!(
-        "test accuracy after epoch {number}: {accuracy:.2} % ({best})"
-    ))
-}
-
-fn say(line: &str) -> anyhow::Result<()> {
-    writeln!(io::stdout().lock(), "{line}").context("cannot print")
 }

@@ -1,6 +1,6 @@
 //! A memory budget holds by the count of the guards, and its rows say so.
 
-use crate::support::{count, printed, refused, text};
+use crate::support::{count, misused, printed, text};
 use serde_json::Value;
 
 /// Of 16 pictures of 3 × 32 × 32: as bytes with a class, as floats with a class, as rows.
@@ -122,8 +122,8 @@ fn without_a_budget_there_is_no_column_of_it() {
 
 #[test]
 fn a_budget_where_none_can_be_kept_is_refused() {
-    let burn = refused(&["train", "--loader", "burn", "--memory-budget", "8MiB"]);
+    let burn = misused(&["train", "--loader", "burn", "--memory-budget", "8MiB"]);
     assert!(burn.contains("leave --memory-budget out"), "{burn}");
-    let twice = refused(&["--memory-budget", "8MiB", "--sweep", "budget=1MiB"]);
+    let twice = misused(&["--memory-budget", "8MiB", "--sweep", "budget=1MiB"]);
     assert!(twice.contains("leave --memory-budget out"), "{twice}");
 }

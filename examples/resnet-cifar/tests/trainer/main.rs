@@ -3,11 +3,13 @@
 
 mod alive;
 mod budget;
+mod checkpoints;
 mod child;
 mod clock;
 mod compare;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod dashboard;
 mod ending;
 mod folders;
 mod keep;

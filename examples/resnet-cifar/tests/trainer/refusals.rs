@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{PICTURE, contender, count, trainer};
+use crate::support::{self, PICTURE, contender, count, trainer};
 
 /// Runs a comparison on a folder with these files and returns what it says.
 fn refusal(files: &[(&str, Vec<u8>)]) -> String {
@@ -63,15 +63,87 @@ fn a_label_of_10() {
 fn a_folder_without_pictures() {
     for files in [&[][..], &[("notes.txt", b"none".to_vec())]] {
         let text = refusal(files);
-        assert!(text.contains("it holds no pictures"), "{text}");
+        assert!(text.contains("holds no pictures"), "{text}");
         assert!(text.contains("CLASS/*.{png"), "{text}");
     }
 }
 
 #[test]
+fn a_folder_above_or_beside_the_one_that_was_meant() {
+    let dir = tempfile::tempdir().unwrap();
+    let cifar = dir.path().join("cifar-10-batches-bin");
+    fs::create_dir(&cifar).unwrap();
+    fs::write(cifar.join("data_batch_1.bin"), record(1)).unwrap();
+    let said = refused(dir.path());
+    let hint = format!(
+        "{} holds CIFAR's binary files; give that to --data",
+        cifar.display()
+    );
+    assert!(said.contains(&hint), "{said}");
+    let data = cifar.to_str().unwrap();
+    let said = support::refused(&["--data", data, "--workload", "png"]);
+    assert!(
+        said.contains("holds no pictures in CLASS/*.png, only CIFAR's"),
+        "{said}"
+    );
+    assert!(said.contains("leave --workload out"), "{said}");
+}
+
+#[test]
+fn what_means_nothing_together() {
+    for (args, words) in [
+        (
+            &["train", "--loader", "burn", "--prefetch", "2"][..],
+            "leave --prefetch",
+        ),
+        (
+            &["train", "--loader", "burn", "--staging", "on"],
+            "leave --staging",
+        ),
+        (
+            &[
+                "train",
+                "--loader",
+                "burn",
+                "--save-every",
+                "2",
+                "--out",
+                "never",
+            ],
+            "leave --save-every out",
+        ),
+        (&["train", "--size", "64"], "leave --size out"),
+    ] {
+        let said = support::misused(args);
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(!Path::new("never").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_printed() {
+    let full = fs::File::create("/dev/full").unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_resnet-cifar"))
+        .arg("--help")
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.starts_with("error: cannot print: No space left"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_folder_that_is_not_there() {
     let text = refused(Path::new("/no/such/folder"));
-    assert!(text.contains("/no/such/folder"), "{text}");
+    assert!(
+        text.contains("/no/such/folder: there is no such folder; --data takes"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -135,17 +207,38 @@ fn a_prefetch_setting_without_effect_is_named() {
         "{text}"
     );
     assert_eq!(notes(&["--prefetch", "3"]), "");
+    let dir = tempfile::tempdir().unwrap();
+    support::draw_folder(dir.path(), 16, (32, "png"));
+    let data = dir.path().to_str().unwrap();
+    let text = notes(&["--batch-size", "4", "--data", data]);
+    assert!(
+        text.starts_with("note: --images 16 has no effect: "),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 1, "{text}");
+    let few = [
+        "--runs",
+        "1",
+        "--steps",
+        "2",
+        "--step-ms",
+        "0",
+        "--images",
+        "16",
+    ];
+    let output = trainer(&[&few[..], &["--batch-size", "4", "--data", data]].concat());
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), text);
 }
 
 #[test]
 fn a_json_file_in_a_folder_that_is_not_there() {
     let output = trainer(&["--json", "/no/such/folder/rows.json"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        String::from_utf8(output.stderr)
-            .unwrap()
-            .contains("/no/such/folder/rows.json")
-    );
+    let said = String::from_utf8(output.stderr).unwrap();
+    let sentence =
+        "cannot write /no/such/folder/rows.json: there is no folder /no/such/folder; make it";
+    assert!(said.contains(sentence), "{said}");
 }
 
 #[test]
@@ -171,7 +264,7 @@ fn a_build_without_cuda_says_how_to_get_one_with_it() {
 #[test]
 fn a_size_that_the_pictures_do_not_have() {
     let output = trainer(&["--size", "64", "--step-ms", "0"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(
         text.contains("--size 64") && text.contains("leave --size out"),
@@ -203,5 +296,8 @@ fn training_needs_test_pictures() {
     let output = trainer(&["train", "--data", dir.path().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("test_batch.bin is missing"), "{text}");
+    assert!(
+        text.contains("test_batch.bin is missing; get it from https://"),
+        "{text}"
+    );
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{printed, refused, text, trainer};
+use crate::support::{misused, printed, refused, text, trainer};
 use serde_json::Value;
 
 const SHORT: [&str; 10] = [
@@ -83,7 +83,7 @@ fn a_place_that_cannot_be_written_is_refused_before_anything_runs() {
 fn one_place_for_two_results_is_refused_before_anything_runs() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("a.json");
-    let said = refused(&[&SHORT[..], &["--json", text(&file), "--plot", text(&file)]].concat());
+    let said = misused(&[&SHORT[..], &["--json", text(&file), "--plot", text(&file)]].concat());
     assert!(said.contains("--json") && said.contains("--plot"), "{said}");
     assert!(said.contains("a place of its own"), "{said}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);

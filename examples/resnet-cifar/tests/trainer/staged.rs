@@ -1,6 +1,6 @@
 //! Staged batches are the plain ones, to the bit, and what they need not is said or refused.
 
-use crate::support::{contender, count, printed, refused, trainer};
+use crate::support::{contender, count, misused, printed, trainer};
 use serde_json::Value;
 
 /// 30 steps of 16 over 300 pictures: a short batch at the end of each epoch, and a second epoch.
@@ -78,7 +78,7 @@ fn what_does_not_go_together_is_refused() {
             "--pinned-budget",
         ),
     ] {
-        let said = refused(&[&["train"], args].concat());
+        let said = misused(&[&["train"], args].concat());
         assert!(said.contains(flag), "{said}");
     }
 }

@@ -37,9 +37,18 @@ pub(crate) fn count(row: &Value, field: &str) -> u64 {
 
 /// What a run that must fail says: one line, with exit code 1 and nothing on standard output.
 pub(crate) fn refused(args: &[&str]) -> String {
+    sentence(args, 1)
+}
+
+/// The same of a command line that means nothing, whose exit code is 2.
+pub(crate) fn misused(args: &[&str]) -> String {
+    sentence(args, 2)
+}
+
+fn sentence(args: &[&str], code: i32) -> String {
     let output = trainer(args);
     let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{args:?}: {text}");
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
     assert_eq!(text.lines().count(), 1, "{text}");
     assert!(text.starts_with("error: "), "{text}");
     text
