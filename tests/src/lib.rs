@@ -18,6 +18,7 @@ mod passes;
 mod process;
 mod storm;
 mod traces;
+mod turns;
 mod watchdog;
 
 pub use batchers::{Collect, Keep, PanicOn, Placed, Rows};
@@ -40,4 +41,5 @@ pub use process::{
 };
 pub use storm::{Dice, Sky, UnderSky, Weather};
 pub use traces::{Kept, Traced, Traces, indices};
+pub use turns::Turns;
 pub use watchdog::{LIMIT, WORKERS, for_each_case, for_each_worker_count, guarded, within};

@@ -10,9 +10,9 @@ use burn::tensor::Tensor;
 use burn_prefetch::{DataLoaderBuilder, PrefetchDataLoader, PrefetchIterator, Workers};
 use burn_prefetch_tests::{
     Broken, Collect, Fault, Gate, Guarded, Hooked, Kept, LiveThreads, Numbers, Rows, Tally, Traces,
-    alone, cause, chunks, eventually, expect_crew, expect_loader_threads, failure, for_each_case,
-    for_each_crew, for_each_worker_count, guarded, indices, loader_threads, once_it_waits, pass,
-    threads_begun_here,
+    Turns, alone, cause, chunks, eventually, expect_crew, expect_loader_threads, failure,
+    for_each_case, for_each_crew, for_each_worker_count, guarded, indices, loader_threads,
+    once_it_waits, pass, threads_begun_here,
 };
 
 const TRAIN: usize = 60;
@@ -153,23 +153,6 @@ const SLOW_BATCHES: usize = 16;
 const BATCH: usize = 8;
 const SLOW: usize = SLOW_BATCHES * BATCH;
 
-/// What the slow items' `get`s may do and have done.
-#[derive(Clone, Copy, Debug, Default)]
-struct Turns {
-    waiting: usize,
-    permitted: usize,
-    done: usize,
-}
-
-fn take_a_turn(turns: &Tally<Turns>) {
-    turns.update(|turns| turns.waiting += 1);
-    let permitted = |turns: &Turns| turns.permitted > turns.done;
-    turns.update_when(permitted, |turns| {
-        turns.waiting -= 1;
-        turns.done += 1;
-    });
-}
-
 /// As in `fairness`, between two loaders: the first has 16 slow batches queued, of which the workers
 /// are inside the first. When the second asks they may finish that batch, and one more item each.
 #[test]
@@ -177,27 +160,27 @@ fn a_queue_of_one_loader_does_not_stand_before_the_other() {
     for_each_worker_count(|workers| {
         let _alone = alone();
         let crew = Workers::new(workers);
-        let turns = Tally::new(Turns::default());
-        let slow = Arc::clone(&turns);
+        let turns = Turns::none();
+        let slow = turns.clone();
         let queued = numbers(&crew).batch_size(BATCH).parts_per_batch(8);
         let queued = queued.prefetch(SLOW_BATCHES);
-        let queued = queued.build(Hooked::new(SLOW, move |_| take_a_turn(&slow)));
+        let queued = queued.build(Hooked::new(SLOW, move |_| slow.take()));
         let valid = DataLoaderBuilder::new(Rows)
             .workers(&crew)
             .batch_size(BATCH);
         let valid = valid.build(Numbers(VALID));
         let unread = queued.iter();
-        turns.wait_until(|turns| turns.waiting >= workers);
+        turns.wait_for(workers);
         thread::scope(|scope| {
             let second = once_it_waits(scope, || {
                 let batch = valid.iter().next().unwrap().unwrap();
                 assert_eq!(batch.dims(), [BATCH]);
             });
-            turns.update(|turns| turns.permitted = BATCH + workers);
+            turns.permit(BATCH + workers);
             second.join().expect("the second loader is served");
         });
-        assert!(turns.now().done <= BATCH + workers);
-        turns.update(|turns| turns.permitted = usize::MAX);
+        assert!(turns.done() <= BATCH + workers);
+        turns.permit(usize::MAX);
         let found: Vec<_> = unread.map(Result::unwrap).collect();
         assert_eq!(found, chunks(SLOW, BATCH));
     });
