@@ -2,7 +2,7 @@
 # What can be shown on an NVIDIA card alone, as one table.
 #
 #   gpu-check.sh build    builds target/gpu-check/resnet-cifar.xz: a stripped release binary with Burn's CUDA
-#                         backend that needs no LLVM where it runs (about 20 MB); needs no card
+#                         backend that needs no LLVM where it runs (about 30 MB); needs no card
 #   gpu-check.sh run      unpacks it and checks one point after the other, in under 6 minutes; needs no cargo
 #   gpu-check.sh          both
 #
