@@ -98,23 +98,11 @@ impl Scope {
         }
     }
 
-    /// Moves on to the item at `index`: its random numbers start afresh.
-    pub(crate) fn set_index(index: usize) {
+    /// Moves on to the item at `index`, or to none: random numbers start afresh.
+    pub(crate) fn set_index(index: Option<usize>) {
         FRAME.with(|slot| {
             if let Some(frame) = slot.borrow_mut().as_mut() {
-                frame.context.index = Some(index);
-                frame.rng = None;
-            }
-        });
-    }
-}
-
-impl Scope {
-    /// Of no item any more: before the user's sampler is asked for the next.
-    pub(crate) fn no_index() {
-        FRAME.with(|slot| {
-            if let Some(frame) = slot.borrow_mut().as_mut() {
-                frame.context.index = None;
+                frame.context.index = index;
                 frame.rng = None;
             }
         });
@@ -268,7 +256,7 @@ mod tests {
         let outer = Scope::enter(AT, 0, (Domain::Assemble, 5));
         {
             let _inner = Scope::enter(FetchContext { batch: 9, ..AT }, 0, (Domain::Fetch, 5));
-            Scope::set_index(3);
+            Scope::set_index(Some(3));
             assert_eq!(context().and_then(|context| context.index), Some(3));
         }
         assert_eq!(context(), Some(AT));
@@ -279,12 +267,12 @@ mod tests {
     #[test]
     fn the_numbers_follow_the_index_and_continue_within_it() {
         let _scope = Scope::enter(AT, 11, (Domain::Assemble, 5));
-        Scope::set_index(7);
+        Scope::set_index(Some(7));
         let first = [rng().next_u64(), rng().next_u64()];
         assert_ne!(first[0], first[1]);
-        Scope::set_index(8);
+        Scope::set_index(Some(8));
         assert_ne!(rng().next_u64(), first[0]);
-        Scope::set_index(7);
+        Scope::set_index(Some(7));
         assert_eq!(rng().next_u64(), first[0]);
         assert_eq!(rng_at(7).next_u64(), first[0]);
     }

@@ -378,14 +378,6 @@ impl EpochOrder {
         }
     }
 
-    /// Whether an index can be told at once, without the user's code.
-    pub(crate) fn tells_indices_at_once(&self) -> bool {
-        match &self.form {
-            Form::Sequential | Form::Shuffled(_) => true,
-            Form::Made(made) => made.recipe.is_trusted() && made.prepared.get().is_some(),
-        }
-    }
-
     /// Makes ready what takes long, unless that has been done.
     pub(crate) fn prepare(&self) {
         if let Form::Made(made) = &self.form {

@@ -408,14 +408,6 @@ impl EpochPlan {
         }
     }
 
-    /// Whether indices can be told at once, without the user's code.
-    pub(crate) fn tells_indices_at_once(&self) -> bool {
-        match &self.batches {
-            EpochCut::Even { order, .. } => order.tells_indices_at_once(),
-            EpochCut::Uneven { untrusted, .. } => untrusted.is_none(),
-        }
-    }
-
     /// Makes ready what takes long, unless that has been done: on a worker, where there is one.
     pub(crate) fn prepare(&self) {
         if let EpochCut::Even { order, .. } = &self.batches {

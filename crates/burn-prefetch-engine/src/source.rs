@@ -222,7 +222,7 @@ impl<'a> Part<'a> {
         };
         let start = self.rest.end - self.asked.len();
         (self.current, self.index) = (Some(start + place), Some(index));
-        Scope::set_index(index);
+        Scope::set_index(Some(index));
         if let Some(activity) = self.activity {
             activity.item(index);
         }
@@ -240,7 +240,7 @@ impl<'a> Part<'a> {
             return Ok(Some(index));
         }
         if self.plan.asks_the_user() {
-            Scope::no_index();
+            Scope::set_index(None);
         }
         match self.plan.checked_index(position) {
             Ok(index) => {
@@ -308,7 +308,7 @@ impl Iterator for Part<'_> {
 
     fn next(&mut self) -> Option<usize> {
         let index = self.choose().ok()??;
-        Scope::set_index(index);
+        Scope::set_index(Some(index));
         if let Some(activity) = self.activity {
             activity.item(index);
         }

@@ -35,7 +35,7 @@ impl<'a> Upcoming<'a> {
     /// own, which would have to be asked, nor before the epoch's order has been made ready.
     #[must_use]
     pub fn indices(&self) -> Option<impl Iterator<Item = usize>> {
-        let told = self.plan.tells_indices_at_once();
+        let told = self.plan.is_prepared() && !self.plan.asks_the_user();
         told.then(|| self.positions.clone().map(|at| self.plan.index(at)))
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use crate::burn::{Basic, DType, Device, Element, Int, Tensor, TensorData};
-use crate::layout::{HostError, Layout, SlotKey, SlotLayout, check_type, find};
+use crate::layout::{HostError, Layout, SlotKey, SlotLayout, check_names, check_type, find};
 use crate::row::fill;
 use crate::slot::Slot;
 use crate::slots::Slots;
@@ -65,13 +65,7 @@ impl HostBatch {
         if self.len != len {
             return Err(HostError::Samples { len, got: self.len });
         }
-        let mut names = self.slots.iter().map(|slot| slot.name);
-        while let Some(name) = names.next() {
-            if names.clone().any(|other| other == name) {
-                return Err(HostError::Twice { name });
-            }
-        }
-        Ok(())
+        check_names(self.slots.iter().map(|slot| slot.name))
     }
 
     /// The samples in it.

@@ -243,12 +243,8 @@ impl Layout {
                 });
             }
             slot.bytes()?;
-            let same = self.slots.iter().filter(|other| other.name == slot.name);
-            if same.count() > 1 {
-                return Err(HostError::Twice { name: slot.name });
-            }
         }
-        Ok(())
+        check_names(self.slots.iter().map(|slot| slot.name))
     }
 }
 
@@ -269,14 +265,12 @@ impl SlotLayout {
 
     /// How many bytes a row has; its [`bytes`](Self::bytes) have been checked.
     pub(crate) fn row_bytes(&self) -> usize {
-        {
-            let row = &self.shape[1.min(self.shape.len())..];
-            if row.contains(&0) {
-                0
-            } else {
-                row.iter().product::<usize>() * self.dtype.size()
-            }
+        let row = self.shape.get(1..).unwrap_or_default();
+        // The other dimensions of a row without values may have a product beyond what can be counted.
+        if row.contains(&0) {
+            return 0;
         }
+        row.iter().product::<usize>() * self.dtype.size()
     }
 
     /// Says that `T` is not what it holds.
@@ -295,6 +289,18 @@ pub(crate) fn check_type<T: Element>(name: &'static str, dtype: DType) -> Result
         expected: format!("{dtype:?}"),
         got: format!("{:?}", T::dtype()),
     })
+}
+
+/// Says which of these names stands twice.
+pub(crate) fn check_names(
+    mut names: impl Iterator<Item = &'static str> + Clone,
+) -> Result<(), HostError> {
+    while let Some(name) = names.next() {
+        if names.clone().any(|other| other == name) {
+            return Err(HostError::Twice { name });
+        }
+    }
+    Ok(())
 }
 
 /// Which of the slots of these names is meant.
