@@ -88,6 +88,15 @@ pub(crate) enum Returned<P> {
     Unwanted(P, Option<Ticket>),
 }
 
+/// What is left of a batch that was lost: pieces and ticket are to be dropped outside the lock.
+pub(crate) struct Lost<P> {
+    pub(crate) pieces: Vec<P>,
+    pub(crate) unwanted: Option<Ticket>,
+    /// The ticket of the error that takes the batch's place; where nobody comes to that any more, or
+    /// one is there already, none.
+    pub(crate) error: Option<Ticket>,
+}
+
 /// What is left of a pass that ends, to be dropped outside the lock.
 pub(crate) struct Leftover<S: Source> {
     pub(crate) pieces: Vec<S::Piece>,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::assembly::{Assembly, Failure};
-use crate::claim::{Before, Claim, Leftover, Limits, PassConfig, Returned, Took, Which};
+use crate::claim::{Before, Claim, Leftover, Limits, Lost, PassConfig, Returned, Took, Which};
 use crate::cost::{Ahead, CostMemory, Costs};
 use crate::dock::{Dock, RoomAhead};
 use crate::job::Job;
@@ -57,6 +57,8 @@ pub(crate) struct Desk<S: Source> {
     put: usize,
     /// No batch of this number or beyond is made: the pass ends, or failed, before it.
     end: usize,
+    /// The first batch that was lost.
+    lost: Option<usize>,
     /// How many batches are known to have been returned: read again only when the window is full, so
     /// that reader and workers do not pull one cache line to and fro.
     returned: usize,
@@ -133,6 +135,7 @@ impl<S: Source> Desk<S> {
             phase: Phase::Running,
             put: 0,
             end: plan.num_batches(),
+            lost: None,
             returned: 0,
             price: None,
             asking: false,
@@ -271,6 +274,30 @@ impl<S: Source> Desk<S> {
             self.costs.doubt();
         }
         (None, wake)
+    }
+
+    /// A hand broke off its work on a batch, and what it had of that is gone.
+    pub(crate) fn lose(&mut self, number: usize) -> Lost<S::Piece> {
+        let mut open = self.open.iter();
+        let at = open.position(|open| open.assembly.number() == number);
+        let mut open = at.and_then(|at| self.open.remove(at));
+        let pieces = open.iter_mut().flat_map(|open| open.assembly.abandon());
+        let pieces = pieces.collect();
+        let left = open.map(|open| open.ticket);
+        if number >= self.end || self.lost == Some(number) {
+            return Lost {
+                pieces,
+                error: None,
+                unwanted: left,
+            };
+        }
+        self.lost = Some(number);
+        let nothing = Cost::Known(0);
+        Lost {
+            pieces,
+            error: left.or_else(|| self.tickets.issue(nothing, Turn::Oldest)),
+            unwanted: None,
+        }
     }
 
     /// Moves what is ready to `out`; if there is nothing, the reader is asking from now on.

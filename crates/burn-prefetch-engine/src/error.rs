@@ -52,6 +52,8 @@ pub enum Stage {
     Wait,
     /// Preparing a thread: `worker_init`.
     Start,
+    /// Between the other steps, where a `tracing` subscriber or a logger is called.
+    HandOver,
 }
 
 impl fmt::Display for Stage {
@@ -63,6 +65,7 @@ impl fmt::Display for Stage {
             Self::Upload => "uploading",
             Self::Wait => "waiting",
             Self::Start => "starting a worker",
+            Self::HandOver => "handing over",
         })
     }
 }
@@ -123,7 +126,7 @@ pub enum LoadError {
         /// The dataset's own error.
         source: BoxError,
     },
-    /// The user's code panicked.
+    /// The user's code panicked, or a logger or `tracing` subscriber did.
     #[error("{at}: panicked: {message}")]
     Panic {
         /// Where.

@@ -7,15 +7,16 @@ use std::time::Duration;
 use crate::assembly::{Finished, Pieces};
 use crate::claim::{Before, Claim, Counted, PassConfig, Returned, Took, Which};
 use crate::desk::Desk;
+use crate::error::{LoadError, Stage};
 use crate::job::Job;
 use crate::plan::EpochPlan;
-use crate::source::{Outcome, Source};
+use crate::source::{Assembled, Made, Outcome, Source};
 use crate::staff::{Hand, Serve};
 use crate::stats::Work;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use crate::sync::{Condvar, Moment, Mutex, MutexGuard, came_true_soon};
 use crate::ticket::{Ticket, Tickets};
-use crate::unwind::dispose;
+use crate::unwind::{dispose, guard};
 
 /// What the reader and the workers of one pass share.
 pub(crate) struct Feed<S: Source> {
@@ -287,21 +288,27 @@ impl<S: Source> Feed<S> {
         while let Some((number, assembled)) = desk.claim_upload(&self.returned) {
             drop(desk);
             served = true;
-            let begun = Moment::now();
-            let mut outcome = self.job.upload(number, assembled, hand);
-            if outcome.is_ok() {
-                outcome.ticket.uploaded(begun.elapsed());
-            }
-            hand.outside();
-            let (guard, put) = self.put(number, outcome, &Took::default());
-            drop(guard);
-            self.tell(put, hand);
+            guard(|| self.upload_one((number, assembled), hand)).unwrap_or_else(|message| {
+                self.break_off((number, Stage::Upload), message, hand);
+            });
             if !hand.may_stay() {
                 return served;
             }
             desk = self.desk.lock();
         }
         served
+    }
+
+    fn upload_one(&self, (number, assembled): (usize, Assembled<S>), hand: &Hand<'_>) {
+        let begun = Moment::now();
+        let mut outcome = self.job.upload(number, assembled, hand);
+        if outcome.is_ok() {
+            outcome.ticket.uploaded(begun.elapsed());
+        }
+        hand.outside();
+        let (desk, put) = self.put(number, outcome, &Took::default());
+        drop(desk);
+        self.tell(put, hand);
     }
 
     /// Puts a finished batch where the reader takes it.
@@ -352,9 +359,31 @@ impl<S: Source> Feed<S> {
             if claim.more {
                 hand.wake_another();
             }
-            next = self.carry(claim, hand);
+            let number = claim.number;
+            next = guard(|| self.carry(claim, hand)).unwrap_or_else(|message| {
+                self.break_off((number, Stage::HandOver), message, hand);
+                None
+            });
         }
         served
+    }
+
+    /// What unwound between the steps of a batch takes the batch's place, and costs no worker.
+    fn break_off(&self, (number, stage): (usize, Stage), message: String, hand: &Hand<'_>) {
+        hand.outside();
+        let lost = self.desk.lock().lose(number);
+        if let Some(ticket) = lost.error {
+            // The uploader has no number: there is one.
+            let worker = hand.worker.filter(|_| stage != Stage::Upload);
+            let at = self.job.place(stage, number, worker);
+            let error = Box::new(LoadError::Panic { at, message });
+            let outcome = Made::failed(error, ticket);
+            let (desk, put) = self.put(number, outcome, &Took::default());
+            drop(desk);
+            self.tell(put, hand);
+        }
+        self.job.dispose(number, lost.pieces, hand);
+        drop(lost.unwanted);
     }
 
     fn serve_while_places_come(&self, hand: &Hand<'_>) -> bool {

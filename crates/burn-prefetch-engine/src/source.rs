@@ -88,6 +88,13 @@ pub(crate) struct Made<T> {
 }
 
 impl<T> Made<T> {
+    /// Nothing but why; an error holds no bytes.
+    pub(crate) fn failed(error: Box<LoadError>, mut ticket: Ticket) -> Self {
+        ticket.weighed(0);
+        let outcome = Err(error);
+        Self { outcome, ticket }
+    }
+
     pub(crate) fn is_err(&self) -> bool {
         self.outcome.is_err()
     }

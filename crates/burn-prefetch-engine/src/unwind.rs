@@ -22,11 +22,11 @@ pub(crate) fn dispose<T>(value: T) {
     let mut thrown = catch_unwind(AssertUnwindSafe(|| drop(value))).err();
     for _ in 0..MOST_THROWN {
         let Some(payload) = thrown else { return };
-        log::error!(
-            "a batch or item panicked while it was dropped: {}",
-            text_of(payload.as_ref())
-        );
-        thrown = catch_unwind(AssertUnwindSafe(|| drop(payload))).err();
+        let text = text_of(payload.as_ref());
+        let told =
+            catch_unwind(|| log::error!("a batch or item panicked while it was dropped: {text}"));
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+        thrown = dropped.and(told).err();
     }
     #[expect(
         clippy::mem_forget,

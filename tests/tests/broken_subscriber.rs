@@ -1,0 +1,88 @@
+//! A panic between the steps of a batch, as a subscriber of `tracing` may raise one on a worker, is an error in the
+//! batch's place and costs no worker.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use burn::data::dataloader::DataLoader;
+use burn_prefetch::{LoadError, Stage};
+use burn_prefetch_tests::{Numbers, cause, for_each_case, loader, outcomes};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+/// Batches of an epoch,
+const BATCHES: usize = 6;
+
+/// the items of each,
+const BATCH: usize = 8;
+
+/// and the one at which the subscriber panics.
+const BAD: usize = 3;
+
+/// Panics where the chosen span of that batch begins.
+struct Fragile;
+
+/// Which span that is.
+static CHOSEN: AtomicUsize = AtomicUsize::new(0);
+const SPANS: [&str; 3] = ["fetch", "assemble", "upload"];
+
+struct Batch(Option<u64>);
+
+impl Visit for Batch {
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        if field.name() == "batch" {
+            self.0 = Some(value);
+        }
+    }
+
+    fn record_debug(&mut self, _field: &Field, _value: &dyn std::fmt::Debug) {}
+}
+
+impl Subscriber for Fragile {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "burn_prefetch"
+    }
+
+    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+        let mut batch = Batch(None);
+        attributes.record(&mut batch);
+        let chosen = SPANS[CHOSEN.load(Ordering::SeqCst)] == attributes.metadata().name();
+        assert!(!chosen || batch.0 != Some(BAD as u64), "no place for it");
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &Id, _values: &Record<'_>) {}
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+    fn event(&self, _event: &Event<'_>) {}
+    fn enter(&self, _span: &Id) {}
+    fn exit(&self, _span: &Id) {}
+}
+
+#[test]
+fn a_subscriber_that_panics_ends_the_pass_and_no_worker() {
+    tracing::subscriber::set_global_default(Fragile).expect("it is the only one");
+    let cases = (0..SPANS.len()).flat_map(|span| [true, false].map(|in_order| (span, in_order)));
+    for_each_case(cases, |workers, (span, in_order)| {
+        CHOSEN.store(span, Ordering::SeqCst);
+        let loader = loader(workers).batch_size(BATCH).in_order(in_order);
+        let loader = loader
+            .try_build(Numbers(BATCHES * BATCH))
+            .expect("the settings are good");
+        for _ in 0..3 {
+            let mut all = outcomes(loader.iter());
+            let error = all.pop().expect("there is one").expect_err("it is last");
+            let LoadError::Panic { at, message } = cause(&error) else {
+                panic!("{error}");
+            };
+            assert_eq!(message, "no place for it");
+            assert_eq!((at.stage, at.batch), (Stage::HandOver, BAD));
+            assert_eq!(at.worker.is_some(), workers > 0);
+            assert!(all.iter().all(Result::is_ok), "one error");
+            if in_order {
+                assert_eq!(all.len(), BAD);
+            }
+            assert_eq!(loader.workers().alive(), workers);
+            assert_eq!(loader.stats().batches.now, 0);
+        }
+    });
+}
