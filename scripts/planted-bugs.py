@@ -52,9 +52,9 @@ BUGS = [
     (
         "a_window_of_none_hands_over_one_by_one",
         "a reader that asks wakes nobody",
-        "reader.rs",
-        "            self.freed = 0;\n            self.pool.wake_one();\n            self.wake_uploader();",
-        "            self.freed = 0;\n            self.wake_uploader();",
+        "waiting.rs",
+        "            woke = true;\n            self.pool.wake_one();\n",
+        "            woke = true;\n",
     ),
     (
         "two_readers_on_one_thread_in_step",
@@ -73,7 +73,7 @@ BUGS = [
     (
         "a_reader_that_stops_finds_its_window_full",
         "a hand leaves without a look at what was freed meanwhile",
-        "feed.rs",
+        "carry.rs",
         "if served || self.returned.load(SeqCst) == returned {",
         "if served || self.returned.load(SeqCst) >= returned {",
     ),
@@ -87,7 +87,7 @@ BUGS = [
     (
         "a_reader_inside_a_fetch_on_the_same_pool",
         "a worker waits for a reader instead of helping",
-        "reader.rs",
+        "waiting.rs",
         "self.pool.live() == 0 || current_worker().is_some()",
         "self.pool.live() == 0",
     ),
@@ -151,7 +151,7 @@ BUGS = [
     (
         "loaders_three_deep_on_one_worker_under_a_lock",
         "a worker waits for a reader instead of helping",
-        "reader.rs",
+        "waiting.rs",
         "self.pool.live() == 0 || current_worker().is_some()",
         "self.pool.live() == 0",
     ),
@@ -221,22 +221,22 @@ BUGS = [
     (
         "batches_uploaded_by_another_thread_come_in_order",
         "an assembled batch wakes no uploader",
-        "feed.rs",
-        "            uploader.pool.wake_one();\n",
-        "            uploader.pool.live();\n",
+        "carry.rs",
+        "            self.wake_uploader();\n",
+        "            self.uploader();\n",
     ),
     (
         "batches_uploaded_by_another_thread_come_in_order",
         "a reader that asks wakes no uploader",
-        "reader.rs",
-        "            self.pool.wake_one();\n            self.wake_uploader();\n",
+        "waiting.rs",
+        "            self.pool.wake_one();\n            self.feed.wake_uploader();\n",
         "            self.pool.wake_one();\n",
     ),
     (
         "a_batch_returned_lets_the_next_be_uploaded",
         "a batch that is returned wakes no uploader",
         "reader.rs",
-        "        self.wake_uploader();\n        self.tune();",
+        "        self.feed.wake_uploader();\n        self.tune();",
         "        self.tune();",
     ),
     (

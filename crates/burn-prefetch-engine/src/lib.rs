@@ -21,6 +21,7 @@ mod batch_sampler;
 mod batches;
 mod buckets;
 mod budget;
+mod carry;
 #[cfg(test)]
 mod chance;
 mod choice;
@@ -71,6 +72,7 @@ mod tuning;
 mod unwind;
 mod upcoming;
 mod uploads;
+mod waiting;
 mod watch;
 mod weighted;
 mod weights;

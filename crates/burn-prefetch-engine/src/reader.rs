@@ -1,37 +1,27 @@
 //! The reader's side of an epoch: batches in order, and places in the window given back.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::claim::{Limits, PassConfig};
-use crate::error::{LoadError, Place, SharedError, Stage};
+use crate::error::LoadError;
 use crate::feed::Feed;
 use crate::job::Job;
 use crate::plan::EpochPlan;
 use crate::pool::{Pool, Registration};
 use crate::ring::Delivery;
-use crate::source::{Made, Outcome, Source};
-use crate::spans;
-use crate::staff::{Serve, current_worker};
+use crate::source::{Made, Source};
 use crate::standing::Standing;
-use crate::sync::Moment;
 use crate::ticket::Tickets;
 use crate::unwind::{dispose, guard};
 use crate::uploads::Uploads;
-use crate::watch::{Patience, Pools, Watch};
+use crate::waiting::{At, AtHand, Waiting};
+use crate::watch::Patience;
 
 /// With so many batches at hand, and cheap ones, workers are woken for several places at once.
 const MANY: usize = 16;
 
-/// While batches are at hand the tuner is asked after so many, and so rarely the clock is read for
-/// batches that are cheap.
+/// While batches are at hand the tuner is asked after so many.
 const SELDOM: usize = 16;
-
-/// Since when a batch is waited for.
-enum Begun {
-    At(Moment),
-    Unseen,
-}
 
 /// How a pass runs.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +51,7 @@ pub struct Reader<S: Source> {
     /// Its place in the line of the uploader.
     upload_registration: Option<Registration>,
     /// Batches taken from the ring and not returned: still alive, still in the window.
-    at_hand: VecDeque<(usize, Outcome<S>)>,
+    at_hand: AtHand<S>,
     /// How many batches this reader has returned.
     turn: usize,
     /// Which batches of the epoch have been returned, by this reader or before it.
@@ -71,9 +61,7 @@ pub struct Reader<S: Source> {
     padding: usize,
     /// Places freed since a worker was last woken for them.
     freed: usize,
-    /// Since when `next()` has been waiting; later looks do not lose the place in line.
-    waiting_since: Option<usize>,
-    watch: Watch,
+    waiting: Waiting<S>,
     /// The epoch after this one, once this one has no batch left to start.
     next: Option<Box<Self>>,
     over: bool,
@@ -126,21 +114,20 @@ impl<S: Source> Reader<S> {
         let uploader = feed.job().uploader.as_ref().filter(|_| !over);
         let uploads = Uploads(Arc::clone(&feed));
         let upload_registration = uploader.map(|it| it.pool.register(Arc::new(uploads)));
-        let watch = Watch::new(config.patience, feed.job().id());
+        let waiting = Waiting::new(&feed, &pool, config.patience);
         Self {
             feed,
             pool,
             config,
             registration,
             upload_registration,
-            at_hand: VecDeque::new(),
+            at_hand: AtHand::<S>::new(),
             turn: 0,
             standing: Standing::default(),
             items_returned: 0,
             padding: 0,
             freed: 0,
-            waiting_since: None,
-            watch,
+            waiting,
             next: None,
             over,
         }
@@ -214,155 +201,14 @@ impl<S: Source> Reader<S> {
 
     /// Waits, or works, until a batch is at hand; an error is no batch's own.
     fn fetch(&mut self) -> Result<(), LoadError> {
-        let mut begun = None;
-        let outcome = self.fetch_since(&mut begun);
-        let tally = &self.feed.job().account.tally;
-        match begun {
-            Some(Begun::At(begun)) => tally.waited(begun.elapsed()),
-            Some(Begun::Unseen) => tally.not_measured(),
-            None if outcome.is_ok() => tally.found(),
-            None => {}
-        }
-        outcome
-    }
-
-    /// Notes since when it waits, or works, if it has to.
-    fn fetch_since(&mut self, begun: &mut Option<Begun>) -> Result<(), LoadError> {
-        let mut span = None;
-        loop {
-            let version = self.version();
-            if let Some(trouble) = self.trouble() {
-                return Err(trouble);
-            }
-            self.feed.take_ready(&mut self.at_hand);
-            if !self.at_hand.is_empty() {
-                self.wait_no_more();
-                return Ok(());
-            }
-            begun.get_or_insert_with(|| self.begins());
-            span.get_or_insert_with(|| spans::wait(self.epoch(), self.standing.first_missing()));
-            if self.watch.is_over() {
-                return Err(self.give_up());
-            }
-            if self.help()? {
-                continue;
-            }
-            self.freed = 0;
-            self.pool.wake_one();
-            self.wake_uploader();
-            if !self.feed.comes_soon() {
-                self.wait(version);
-            }
-        }
-    }
-
-    /// Of cheap batches that are made here one in 16 is measured: the clock would show.
-    fn begins(&self) -> Begun {
-        let seldom = self.pool.size() == 0 && self.feed.is_cheap();
-        if seldom && !self.turn.is_multiple_of(SELDOM) {
-            return Begun::Unseen;
-        }
-        Begun::At(Moment::now())
-    }
-
-    /// Does the work itself where nobody else might: without workers, and on a worker's thread.
-    fn help(&self) -> Result<bool, LoadError> {
-        let mut served = false;
-        if self.pool.live() == 0 || current_worker().is_some() {
-            let hand = self.pool.hand().map_err(|source| self.unprepared(source))?;
-            served = self.feed.serve(&hand);
-        }
-        if let Some(pool) = self.uploader().filter(|_| self.uploads_itself()) {
-            let hand = pool.hand().map_err(|source| self.unprepared(source))?;
-            served |= self.feed.upload(&hand);
-        }
-        Ok(served)
-    }
-
-    /// Whether the calling thread cannot wait for the uploader: it may be that, or be waited for by it.
-    fn uploads_itself(&self) -> bool {
-        let uploader = self.uploader();
-        uploader.is_some_and(|pool| pool.live() == 0 || current_worker().is_some())
-    }
-
-    fn uploader(&self) -> Option<&Pool> {
-        let uploader = self.feed.job().uploader.as_ref()?;
-        Some(&uploader.pool)
-    }
-
-    fn wake_uploader(&self) {
-        if let Some(uploader) = self.uploader() {
-            uploader.wake_one();
-        }
-    }
-
-    /// Changes with who works for this reader.
-    fn version(&self) -> (usize, usize) {
-        let uploader = self.uploader().map_or(0, Pool::version);
-        (self.pool.version(), uploader)
-    }
-
-    /// Runs `what` with the watch and those whom it looks at.
-    fn watching<T>(&mut self, what: impl FnOnce(&mut Watch, Pools<'_>) -> T) -> T {
-        let uploader = self.feed.job().uploader.as_ref();
-        let pools = Pools {
-            workers: &self.pool,
-            uploader: uploader.map(|uploader| &*uploader.pool),
+        let at = At {
+            turn: self.turn,
+            missing: self.standing.first_missing(),
         };
-        what(&mut self.watch, pools)
-    }
-
-    /// Sleeps, unless the pool is not what it was at that `version`.
-    fn wait(&mut self, version: (usize, usize)) {
-        self.watching(Watch::begin);
-        let pause = self.watch.pause();
-        let own = self.uploads_itself();
-        let pool = &self.pool;
-        let since = *self.waiting_since.get_or_insert_with(|| pool.tick());
-        let in_time = self
-            .feed
-            .wait((since, own), pause, || self.version() != version);
-        if !in_time {
-            self.watching(Watch::look);
+        if self.waiting.fetch(&mut self.at_hand, at)? {
+            self.freed = 0;
         }
-    }
-
-    fn wait_no_more(&mut self) {
-        if self.waiting_since.take().is_some() {
-            self.feed.waits_no_more();
-        }
-        self.watch.end();
-    }
-
-    fn trouble(&self) -> Option<LoadError> {
-        let at = |stage, worker| self.place(stage, worker);
-        let uploader = || self.uploader()?.trouble(at);
-        self.pool.trouble(at).or_else(uploader)
-    }
-
-    fn is_troubled(&self) -> bool {
-        self.pool.is_troubled() || self.uploader().is_some_and(Pool::is_troubled)
-    }
-
-    fn unprepared(&self, source: SharedError) -> LoadError {
-        let at = self.place(Stage::Start, None);
-        LoadError::Init { at, source }
-    }
-
-    fn give_up(&mut self) -> LoadError {
-        // First of all: who takes the place of a stuck worker begins nothing of this pass.
-        self.feed.close();
-        LoadError::Timeout {
-            at: self.place(Stage::Wait, None),
-            after: self.watch.limit(),
-            crew: Box::new(self.watching(Watch::give_up)),
-        }
-    }
-
-    /// The batch that is waited for.
-    fn place(&self, stage: Stage, worker: Option<usize>) -> Place {
-        let batch = self.standing.first_missing();
-        self.feed.job().place(stage, batch, worker)
+        Ok(())
     }
 
     /// Tells the workers about places that have become free, if they are worth waking for.
@@ -418,7 +264,7 @@ impl<S: Source> Reader<S> {
             self.pool.unregister(&registration);
         }
         let uploads = self.upload_registration.take();
-        if let (Some(registration), Some(pool)) = (uploads, self.uploader()) {
+        if let (Some(registration), Some(pool)) = (uploads, self.feed.uploader()) {
             pool.unregister(&registration);
         }
         let at_hand = self.at_hand.drain(..);
@@ -441,7 +287,7 @@ impl<S: Source> Iterator for Reader<S> {
         if self.over {
             return None;
         }
-        let at_hand = !self.at_hand.is_empty() && !self.is_troubled();
+        let at_hand = !self.at_hand.is_empty() && !self.waiting.is_troubled();
         if at_hand {
             self.feed.job().account.tally.found();
         } else if let Err(error) = self.fetch() {
@@ -459,7 +305,7 @@ impl<S: Source> Iterator for Reader<S> {
         self.items_returned += self.feed.plan().real_items(number);
         self.padding = self.feed.plan().padding(number);
         self.feed.returned_one(self.turn);
-        self.wake_uploader();
+        self.feed.wake_uploader();
         self.tune();
         self.warm_next();
         let is_last = self.turn == self.feed.turns();
