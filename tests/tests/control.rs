@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use burn::data::dataloader::DataLoader;
 use burn_prefetch::{
-    Auto, ConfigError, DataLoaderBuilder, Decision, Knob, PrefetchDataLoader, Why,
+    Auto, ConfigError, DataLoaderBuilder, Decision, Knob, MemoryBudget, PrefetchDataLoader, Why,
+    Workers,
 };
 use burn_prefetch_tests::{Collect, Numbers, chunks, eventually, guarded, loader, pass};
 
@@ -76,6 +77,85 @@ fn what_is_shown_is_what_is_in_force() {
     });
 }
 
+#[test]
+fn after_the_loader_nothing_changes_and_what_was_found_is_known() {
+    guarded(|| {
+        let workers = Workers::new(2);
+        let budget = MemoryBudget::new(500);
+        let sized = || {
+            DataLoaderBuilder::new(Collect)
+                .workers(&workers)
+                .max_batch_bytes(32)
+        };
+        let one = build(sized().memory_budget(&budget));
+        let control = one.control();
+        control.set_num_workers(3).expect("there are some");
+        control.set_prefetch(4);
+        let mut batches = one.iter_owned();
+        drop(one);
+        // An iterator goes on, and so does what it is made with.
+        control.set_num_workers(4).expect("there are some");
+        assert_eq!((control.num_workers(), workers.num_workers()), (4, 4));
+        assert_eq!(batches.by_ref().count(), 100);
+        drop(batches);
+        let other = build(sized().memory_budget(&budget));
+        eventually("the control sees its end", || control.num_workers() == 0);
+        assert_eq!(control.set_num_workers(5), Ok(()));
+        assert_eq!(control.set_memory_budget(3), Ok(()));
+        control.set_prefetch(9);
+        assert_eq!((workers.num_workers(), budget.limit()), (4, 500));
+        let found = control.freeze();
+        assert_eq!((found.num_workers, found.prefetch), (4, Some(4)));
+        assert_eq!(pass(&other), chunks(400, 4));
+    });
+}
+
+#[test]
+fn what_an_automatic_loader_found_is_known_after_a_training_has_taken_it() {
+    guarded(|| {
+        let loader = build(loader(1).auto());
+        let (control, workers) = (loader.control(), loader.effective_config().num_workers);
+        assert!(workers > 0);
+        assert_eq!(loader.into_iter_owned().count(), 100);
+        eventually("the control sees its end", || control.num_workers() == 0);
+        let next = build(self::loader(0).frozen(control.freeze()));
+        assert_eq!(next.effective_config().num_workers, workers);
+    });
+}
+
+#[test]
+fn what_is_set_by_hand_does_not_change_by_itself() {
+    guarded(|| {
+        let loader = build(loader(1).auto().cpu_share(0.5));
+        let control = loader.control();
+        let config = loader.effective_config();
+        assert!(config.auto_workers && config.auto_window);
+        assert!(
+            config
+                .to_string()
+                .contains("while busy with no more than 0.5 of the cores")
+        );
+        control.set_prefetch(1);
+        let config = loader.effective_config();
+        assert!(config.auto_workers && !config.auto_window);
+        control.set_num_workers(2).expect("there are some");
+        let config = loader.effective_config();
+        assert_eq!((config.auto_workers, config.cpu_share), (false, None));
+    });
+    // A decision of an earlier run does not win over a hand either.
+    guarded(|| {
+        let decisions = vec![
+            decision(10, Knob::Window, 8),
+            decision(20, Knob::Workers, 3),
+        ];
+        let loader = build(loader(2).auto().replay(decisions));
+        loader.control().set_prefetch(2);
+        assert_eq!(pass(&loader), chunks(400, 4));
+        let control = loader.control();
+        assert_eq!((control.window(), control.num_workers()), (Some(2), 3));
+    });
+}
+
 fn decision(batch: u64, knob: Knob, to: usize) -> Decision {
     Decision {
         at: Duration::ZERO,
@@ -142,6 +222,6 @@ fn decisions_that_no_loader_takes_are_one_sentence() {
     });
 }
 
-fn loader_workers() -> burn_prefetch::Workers {
-    burn_prefetch::Workers::new(2)
+fn loader_workers() -> Workers {
+    Workers::new(2)
 }

@@ -45,7 +45,7 @@ impl fmt::Debug for MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// So many bytes. With 0 every reader has one batch alive at a time.
+    /// So many bytes. With 0, which loaders refuse, every reader has one batch alive at a time.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         let book = Book {
@@ -156,9 +156,9 @@ impl Member {
         if book.ledger.admits(bytes, turn) {
             return true;
         }
-        book.ledger.refuse();
         let mut refused = book.refused.iter();
         if !refused.any(|(reader, _)| *reader == self.reader) {
+            book.ledger.refuse();
             book.refused.push((self.reader, Arc::clone(&self.bell)));
         }
         false
@@ -224,7 +224,7 @@ mod tests {
         one.resize(10, 8, Turn::Further);
         one.release(8);
         assert_eq!(rung(), [0, 1]);
-        assert_eq!(budget.stats().refused, 6);
+        assert_eq!(budget.stats().refused, 1);
     }
 
     #[test]

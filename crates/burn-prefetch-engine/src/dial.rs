@@ -13,6 +13,8 @@ const UNSET: usize = usize::MAX;
 /// The window of all passes of one loader, once somebody has changed it.
 pub struct Dial {
     ahead: AtomicUsize,
+    /// How many workers there are, as far as whoever changes that has said.
+    workers: AtomicUsize,
     /// How many batches for each worker, and in all, until the window is set by itself.
     by_workers: Mutex<Option<(usize, usize)>>,
     seats: Mutex<Seats>,
@@ -28,6 +30,7 @@ impl Default for Dial {
     fn default() -> Self {
         Self {
             ahead: AtomicUsize::new(UNSET),
+            workers: AtomicUsize::new(0),
             by_workers: Mutex::default(),
             seats: Mutex::default(),
         }
@@ -64,10 +67,22 @@ impl Dial {
 
     /// So many workers there are from now on.
     pub fn workers_are(&self, workers: usize) {
+        self.workers.store(workers, SeqCst);
         let by_workers = *self.by_workers.lock();
         if let Some((factor, most)) = by_workers {
             self.set(factor.saturating_mul(workers).min(most));
         }
+    }
+
+    /// So many workers there are at first: the window is the one that passes are made with.
+    pub fn begins_with(&self, workers: usize) {
+        self.workers.store(workers, SeqCst);
+    }
+
+    /// How many workers there were when that was last said.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.workers.load(SeqCst)
     }
 
     fn set(&self, batches: usize) {

@@ -259,6 +259,7 @@ impl<S: Source> Reader<S> {
     /// Ends the pass: nothing of it is made any more, what was made is dropped.
     fn end(&mut self) {
         self.over = true;
+        self.waiting.ends();
         self.feed.close();
         if let Some(registration) = self.registration.take() {
             self.pool.unregister(&registration);

@@ -50,11 +50,25 @@ pub struct WaitStats {
     pub p99: Duration,
     /// The longest wait.
     pub max: Duration,
-    /// All waits together.
+    /// All waits together,
     pub sum: Duration,
+    /// those for the first batch of a pass among them.
+    pub first: Duration,
+    /// How long the passes took in all, each from its first wait to its end or, while it runs, to its last
+    /// wait.
+    pub elapsed: Duration,
 }
 
 impl WaitStats {
+    /// The share of the passes' time that was waited; 0 where none has passed.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        if self.elapsed.is_zero() {
+            return 0.0;
+        }
+        (self.sum.as_secs_f64() / self.elapsed.as_secs_f64()).min(1.0)
+    }
+
     /// The share of batches that were there when they were asked for; 1 where none was.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share needs no 53 bits")]
@@ -146,6 +160,6 @@ pub struct BudgetStats {
     /// The most by which batches that turned out larger than the 64 before them took the sum beyond
     /// the bound.
     pub overshoot: u64,
-    /// How often a batch was not begun since there was no room for it.
+    /// How often an iterator that could have begun a batch had to wait until something was released.
     pub refused: u64,
 }

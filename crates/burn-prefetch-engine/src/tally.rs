@@ -86,12 +86,17 @@ impl Tally {
         self.unmeasured.fetch_add(1, Relaxed);
     }
 
-    /// A batch was waited for.
-    pub(crate) fn waited(&self, wait: Duration) {
-        self.waits.lock().record(wait);
+    /// A batch was waited for, which may have been the first of its pass.
+    pub(crate) fn waited(&self, wait: Duration, is_first: bool) {
+        self.waits.lock().record(wait, is_first);
         if self.was_full.swap(false, Relaxed) {
             self.starved.fetch_add(1, Relaxed);
         }
+    }
+
+    /// So much more of a pass is over.
+    pub(crate) fn went_on(&self, passed: Duration) {
+        self.waits.lock().elapsed += passed;
     }
 
     /// A pass begins, which has to wait for its first batch whatever the window.
@@ -269,16 +274,24 @@ fn raise(most: &AtomicUsize, value: usize) {
 struct Waits {
     histogram: Option<Histogram<u64>>,
     sum: Duration,
+    /// Exact, as the histogram is not.
+    max: Duration,
+    first: Duration,
+    elapsed: Duration,
 }
 
 impl Waits {
-    fn record(&mut self, wait: Duration) {
+    fn record(&mut self, wait: Duration, is_first: bool) {
         let histogram = self.histogram.get_or_insert_with(|| {
             Histogram::new_with_bounds(1, LONGEST, 2).expect("the bounds are in order")
         });
         let nanos = u64::try_from(wait.as_nanos()).unwrap_or(LONGEST);
         histogram.saturating_record(nanos);
         self.sum += wait;
+        self.max = self.max.max(wait);
+        if is_first {
+            self.first += wait;
+        }
     }
 
     fn count(&self) -> u64 {
@@ -291,6 +304,7 @@ impl Waits {
             return WaitStats {
                 count: ready + unmeasured,
                 ready,
+                elapsed: self.elapsed,
                 ..WaitStats::default()
             };
         };
@@ -304,7 +318,7 @@ impl Waits {
             if rank == 0 {
                 return Duration::ZERO;
             }
-            Duration::from_nanos(value_at(histogram, rank))
+            Duration::from_nanos(value_at(histogram, rank)).min(self.max)
         };
         let all = self.sum.as_nanos() * waited / measured;
         WaitStats {
@@ -313,8 +327,10 @@ impl Waits {
             p50: at(500),
             p95: at(950),
             p99: at(990),
-            max: Duration::from_nanos(histogram.max()),
+            max: self.max,
             sum: Duration::from_nanos(u64::try_from(all).unwrap_or(u64::MAX)),
+            first: self.first,
+            elapsed: self.elapsed,
         }
     }
 }
@@ -381,7 +397,7 @@ mod tests {
         }
         assert_eq!(tally.stats().waits.count, 90);
         for wait in 1..=10 {
-            tally.waited(micros(100 * wait));
+            tally.waited(micros(100 * wait), false);
         }
         let waits = tally.stats().waits;
         assert_eq!((waits.count, waits.ready), (100, 90));
@@ -405,7 +421,7 @@ mod tests {
         tally.not_measured();
         assert_eq!(tally.stats().waits.count, 1);
         for wait in [10, 20] {
-            tally.waited(micros(wait));
+            tally.waited(micros(wait), false);
         }
         (0..5).for_each(|_| tally.not_measured());
         let waits = tally.stats().waits;

@@ -208,9 +208,16 @@ impl Ticket {
     /// The batch is made and has so many bytes; its items are no more.
     pub(crate) fn weighed(&mut self, bytes: u64) {
         let before = std::mem::replace(&mut self.bytes, bytes);
-        self.office.account.tally.resize(before, bytes);
+        let tally = &self.office.account.tally;
+        // What is counted is always reserved too: it is the last to grow and the first to shrink.
+        if bytes < before {
+            tally.resize(before, bytes);
+        }
         if let Some(member) = &self.office.member {
             member.resize(before, bytes, self.turn);
+        }
+        if bytes > before {
+            tally.resize(before, bytes);
         }
     }
 

@@ -159,6 +159,28 @@ impl Tuner {
         self.replayed.is_some()
     }
 
+    /// Somebody sets this: from now on nothing is decided about it.
+    pub fn leave(&mut self, knob: Knob) {
+        match knob {
+            Knob::Window => self.config.window = None,
+            Knob::Workers => self.config.workers = None,
+        }
+        if let Some(left) = &mut self.replayed {
+            left.retain(|decision| decision.knob != knob);
+        }
+        // What a worker brings is not judged any more.
+        self.before = self.before.filter(|_| knob != Knob::Workers);
+    }
+
+    /// Whether something may be decided about this.
+    #[must_use]
+    pub fn has(&self, knob: Knob) -> bool {
+        match knob {
+            Knob::Window => self.config.window.is_some(),
+            Knob::Workers => self.config.workers.is_some(),
+        }
+    }
+
     /// What has been decided, in order.
     #[must_use]
     pub fn decisions(&self) -> &[Decision] {

@@ -51,6 +51,17 @@ impl Tuning {
         self.state.lock().tuner.decisions().to_vec()
     }
 
+    /// Somebody sets this: from now on nothing is decided about it.
+    pub fn leave(&self, knob: Knob) {
+        self.state.lock().tuner.leave(knob);
+    }
+
+    /// Whether something may be decided about this.
+    #[must_use]
+    pub fn has(&self, knob: Knob) -> bool {
+        self.state.lock().tuner.has(knob)
+    }
+
     /// Whether it has to look after every batch.
     pub(crate) fn replays(&self) -> bool {
         self.replays

@@ -38,6 +38,8 @@ pub(crate) struct Waiting<S: Source> {
     feed: Arc<Feed<S>>,
     pool: Arc<Pool>,
     watch: Watch,
+    /// When the pass was last seen to go on; `None` before its first wait.
+    seen: Option<Moment>,
     /// Since when `next()` has been waiting; later looks do not lose the place in line.
     since: Option<usize>,
 }
@@ -48,6 +50,7 @@ impl<S: Source> Waiting<S> {
             feed: Arc::clone(feed),
             pool: Arc::clone(pool),
             watch: Watch::new(patience, feed.job().id()),
+            seen: None,
             since: None,
         }
     }
@@ -59,12 +62,28 @@ impl<S: Source> Waiting<S> {
         let outcome = self.fetch_since(&mut begun, out, at);
         let tally = &self.feed.job().account.tally;
         match begun {
-            Some(Begun::At(begun)) => tally.waited(begun.elapsed()),
+            Some(Begun::At(begun)) => {
+                tally.waited(begun.elapsed(), at.turn == 0);
+                self.goes_on(begun);
+            }
             Some(Begun::Unseen) => tally.not_measured(),
             None if outcome.is_ok() => tally.found(),
             None => {}
         }
         outcome
+    }
+
+    /// The pass is over.
+    pub(crate) fn ends(&mut self) {
+        if let Some(seen) = self.seen.take() {
+            self.feed.job().account.tally.went_on(seen.elapsed());
+        }
+    }
+
+    /// The pass has gone on until now, and waited since it `begun` to.
+    fn goes_on(&mut self, begun: Moment) {
+        let seen = self.seen.replace(Moment::now()).unwrap_or(begun);
+        self.feed.job().account.tally.went_on(seen.elapsed());
     }
 
     /// Notes since when it waits, or works, if it has to.

@@ -28,6 +28,28 @@ fn every_next_is_counted_and_nothing_is_alive_at_the_end() {
 }
 
 #[test]
+fn what_was_waited_is_part_of_the_time_that_passed() {
+    for workers in WORKERS {
+        let loader = Loader::new(Numbers::new(), workers, (101, 4)).ahead(3);
+        for early in [26, 1, 2] {
+            let mut passed = loader.account.stats().waits.elapsed;
+            for _ in loader.iter().take(early) {
+                let waits = loader.account.stats().waits;
+                assert!(waits.elapsed >= passed, "time does not run backwards");
+                passed = waits.elapsed;
+            }
+            let waits = loader.account.stats().waits;
+            assert!(waits.first > Duration::ZERO && waits.first <= waits.sum);
+            assert!(waits.p50 <= waits.p95 && waits.p95 <= waits.p99 && waits.p99 <= waits.max);
+            assert!(waits.max <= waits.sum, "{waits:?}");
+            // With 0 workers one wait in 16 stands for the others.
+            assert!(workers == 0 || waits.sum <= waits.elapsed, "{waits:?}");
+            assert!((0.0..=1.0).contains(&waits.share()), "{waits:?}");
+        }
+    }
+}
+
+#[test]
 fn the_time_of_slow_items_and_of_workers_is_known() {
     fn spin(micros: u64) {
         let begun = Instant::now();

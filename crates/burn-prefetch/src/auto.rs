@@ -102,6 +102,11 @@ impl AutoSettings {
         }
     }
 
+    /// The share of the cores that automatic workers may be busy with.
+    pub(crate) fn cpu_share(&self) -> f64 {
+        self.cpu_share.unwrap_or(CPU_SHARE)
+    }
+
     fn given(&self) -> Option<&'static str> {
         let given = [
             (self.workers, "num_workers(Auto)"),
@@ -120,7 +125,7 @@ impl AutoSettings {
             window: (self.window && widen).then_some(WIDEST),
             workers: self.workers.then_some(most_workers(cores)),
             cores,
-            cpu_share: self.cpu_share.unwrap_or(CPU_SHARE),
+            cpu_share: self.cpu_share(),
         };
         Some(Tuning::new(match &self.replay {
             Some(decisions) => Tuner::replay(config, decisions.clone()),

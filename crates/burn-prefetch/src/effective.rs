@@ -23,9 +23,23 @@ impl fmt::Display for WindowConfig {
         match self {
             Self::Inline => f.write_str("1 batch, made when next() asks for it"),
             Self::Batches(0) => f.write_str("1 batch, started when next() asks for it"),
-            Self::Batches(batches) => write!(f, "at most {batches} batches alive"),
-            Self::Learned { most } => write!(f, "learned, at most {most} batches alive"),
+            Self::Batches(batches) => {
+                let batches = count(*batches as u64, "batch", "batches");
+                write!(f, "at most {batches} alive")
+            }
+            Self::Learned { most } => {
+                let batches = count(*most as u64, "batch", "batches");
+                write!(f, "learned, at most {batches} alive")
+            }
         }
+    }
+}
+
+/// So many of something, in words.
+pub(crate) fn count(number: u64, one: &str, several: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        _ => format!("{number} {several}"),
     }
 }
 
@@ -80,7 +94,7 @@ pub struct Ignored {
 }
 
 /// The settings in force. `Display` gives them as text, one a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 #[expect(
     clippy::struct_excessive_bools,
@@ -127,8 +141,10 @@ pub struct EffectiveConfig {
     pub staging: Option<StagingConfig>,
     /// Bytes that batches alive may have together.
     pub memory_budget: Option<u64>,
-    /// Whether the number of workers changes by itself.
+    /// Whether the number of workers changes by itself,
     pub auto_workers: bool,
+    /// and which share of the cores they may then be busy with.
+    pub cpu_share: Option<f64>,
     /// Whether the number of batches alive changes by itself.
     pub auto_window: bool,
     /// What has no effect.
@@ -142,8 +158,19 @@ impl fmt::Display for EffectiveConfig {
             None => writeln!(f, "batch_size: made by the batch sampler")?,
         }
         let shared = if self.shared_workers { ", shared" } else { "" };
-        writeln!(f, "num_workers: {}{shared}", self.num_workers)?;
-        writeln!(f, "window: {}", self.window)?;
+        write!(f, "num_workers: {}{shared}", self.num_workers)?;
+        if self.auto_workers {
+            f.write_str(", changes by itself")?;
+        }
+        if let Some(share) = self.cpu_share {
+            write!(f, " while busy with no more than {share} of the cores")?;
+        }
+        write!(f, "\nwindow: {}", self.window)?;
+        f.write_str(if self.auto_window {
+            ", changes by itself\n"
+        } else {
+            "\n"
+        })?;
         writeln!(f, "order: {}", self.order)?;
         match self.shuffle {
             Some(seed) => writeln!(f, "shuffle: every epoch, seed {seed}")?,
@@ -182,14 +209,6 @@ impl EffectiveConfig {
         }
         if let Some(bytes) = self.memory_budget {
             write!(f, "\nmemory_budget: {bytes} bytes")?;
-        }
-        for (is, setting) in [
-            (self.auto_workers, "num_workers"),
-            (self.auto_window, "window"),
-        ] {
-            if is {
-                write!(f, "\n{setting}: changes by itself")?;
-            }
         }
         for Ignored {
             setting,

@@ -45,6 +45,7 @@ impl Settings {
             staging: self.staging_config(can_pin),
             memory_budget: None,
             auto_workers: self.auto.workers,
+            cpu_share: self.auto.workers.then(|| self.auto.cpu_share()),
             auto_window: self.auto.window && self.bound().is_none(),
             ignored: [self.ignored(can_pin), self.not_automatic()].concat(),
         }

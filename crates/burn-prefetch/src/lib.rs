@@ -3,6 +3,7 @@
 //! own does not: a hard bound on the batches alive, one order for any number of workers, workers
 //! that outlive epochs, and errors that say where.
 
+mod advice;
 mod auto;
 mod bookmark;
 mod builder;

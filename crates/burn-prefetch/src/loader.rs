@@ -3,14 +3,17 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use burn_prefetch_engine::{Account, MemoryBudget, Plan, Pool, ReaderConfig, Standing, Stats};
+use burn_prefetch_engine::{
+    Account, Knob, MemoryBudget, Plan, Pool, ReaderConfig, Standing, Stats,
+};
 
+use crate::advice::Frame;
 use crate::bookmark::{Bookmark, Shelf};
 use crate::burn::{DataLoader, DataLoaderIterator, Device};
 use crate::config_error::ConfigError;
 use crate::control::LoaderControl;
 use crate::effective::{EffectiveConfig, WindowConfig};
-use crate::explain::{Frame, explain};
+use crate::explain::explain;
 use crate::progress::{PrefetchIterator, WarmEpoch};
 use crate::settings::Settings;
 use crate::slots::StagingStats;
@@ -99,10 +102,18 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     #[must_use]
     pub fn explain(&self) -> String {
         let config = self.effective_config();
+        let dialled = self.account.dial.ahead();
+        let may_warm = config.persistent_workers && !config.warm_next_epoch;
         let frame = Frame {
             num_workers: config.num_workers,
+            shared_workers: config.shared_workers,
+            auto_workers: config.auto_workers,
+            disowned: self.workers.disowned(),
             batch_size: config.batch_size,
             window: config.window,
+            prefetch: self.settings.prefetch.or(dialled),
+            prefetch_factor: self.settings.prefetch_factor,
+            may_warm,
         };
         explain(&self.stats(), &frame)
     }
@@ -110,7 +121,7 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
     /// What changes the loader while its iterators run.
     #[must_use]
     pub fn control(&self) -> LoaderControl {
-        LoaderControl::new(self.account.clone(), &self.workers)
+        LoaderControl::new(&self.account, &self.workers)
     }
 
     /// The threads that make its batches, to be shared with other loaders or counted.
@@ -324,6 +335,11 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
             if let Some(batches) = self.account.dial.ahead() {
                 config.window = WindowConfig::Batches(batches);
             }
+        }
+        if let Some(tuning) = &self.account.tuning {
+            config.auto_workers &= tuning.has(Knob::Workers);
+            config.auto_window &= tuning.has(Knob::Window);
+            config.cpu_share = config.cpu_share.filter(|_| config.auto_workers);
         }
         config
     }

@@ -129,6 +129,7 @@ impl Settings {
             tuning: self.auto.tuning(may_widen).map(Arc::new),
             ..Account::default()
         };
+        account.dial.begins_with(self.num_workers());
         if let Some(factor) = self.prefetch_factor {
             let most = self.prefetch.unwrap_or(usize::MAX);
             account.dial.follow_workers((factor, most));
