@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use burn::data::dataloader::DataLoader;
+use burn::data::dataloader::batcher::Batcher;
+use burn::data::dataset::{Dataset, DatasetError};
+use burn::tensor::Device;
 use burn_prefetch::{
     Auto, ConfigError, DataLoaderBuilder, Decision, Fraction, Knob, MemoryBudget,
     PrefetchDataLoader, Why,
 };
 use burn_prefetch_tests::{
-    Child, Hooked, Numbers, capture_logs, chunks, eventually, for_each_worker_count, guarded,
-    loader, logged, pass, role,
+    Alive, Child, Hooked, Numbers, Token, capture_logs, chunks, eventually, for_each_worker_count,
+    guarded, loader, logged, pass, role,
 };
 
 /// The bytes of a batch of four numbers.
@@ -111,6 +114,65 @@ fn items_count_while_a_batch_is_made_of_them() {
         let most = budget.stats().used.most;
         assert!((432..=1_000).contains(&most), "{most}");
         all_returned(&budget);
+    });
+}
+
+/// A number, and what its item or its row of a batch holds.
+type Held = (usize, Token);
+
+/// Items that are as large as their rows in a batch.
+struct Rows(Arc<Alive>);
+
+impl Dataset<Held> for Rows {
+    fn get(&self, index: usize) -> Result<Held, DatasetError> {
+        Ok((index, self.0.token()))
+    }
+
+    fn len(&self) -> usize {
+        400
+    }
+}
+
+impl Batcher<Held, Vec<Held>> for Rows {
+    /// Has its items until all of the batch is there.
+    fn batch(&self, items: Vec<Held>, _device: &Device) -> Vec<Held> {
+        let rows = items.iter().map(|(index, _)| (*index, self.0.token()));
+        rows.collect()
+    }
+}
+
+/// README, "I have X MB": with a batch in use, and items beside the tensors that are made of them.
+#[test]
+fn what_one_has_is_never_exceeded() {
+    /// Bytes of an item, and of its row.
+    const ROW: usize = 100;
+    const OWN: usize = 2_760;
+    for_each_worker_count(|workers| {
+        let in_use = 4 * ROW;
+        let rest = OWN - in_use;
+        let alive = rest / (2 * 4 * ROW);
+        let settings: [fn(_, _) -> _; 2] = [
+            |builder: DataLoaderBuilder<Held, Vec<Held>>, (_, alive)| builder.prefetch(alive),
+            |builder, (rest, _)| {
+                let builder = builder.memory_budget(rest as u64);
+                let builder = builder.max_batch_bytes(4 * ROW as u64);
+                builder.item_bytes(ROW as u64)
+            },
+        ];
+        for set in settings {
+            let rows = Alive::none();
+            let builder = DataLoaderBuilder::new(Rows(Arc::clone(&rows))).num_workers(workers);
+            let builder = set(builder.batch_size(4), (rest, alive));
+            let loader = builder.try_build(Rows(Arc::clone(&rows)));
+            let loader = loader.expect("the settings are good");
+            for _ in 0..3 {
+                for batch in loader.iter() {
+                    assert_eq!(batch.expect("all are there").len(), 4);
+                }
+            }
+            assert!(rows.peak() * ROW <= OWN, "{workers}: {}", rows.peak());
+            rows.wait_for_none();
+        }
     });
 }
 
@@ -261,7 +323,7 @@ fn automatic_settings_change_no_batch_and_decisions_can_be_taken_again() {
 fn copies_are_counted_with_their_loader() {
     guarded(|| {
         let loader = Arc::new(build(measured(loader(2))));
-        let copy = loader.to_device(&burn::tensor::Device::default());
+        let copy = loader.to_device(&Device::default());
         assert_eq!(pass(&*copy), chunks(400, 4));
         let stats = loader.stats();
         assert_eq!((stats.waits.count, stats.largest_batch), (100, Some(BATCH)));
