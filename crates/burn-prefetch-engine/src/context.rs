@@ -91,7 +91,13 @@ impl Scope {
             items: None,
             rng: None,
         };
-        let outer = FRAME.with(|slot| slot.replace(Some(frame)));
+        let outer = FRAME.with(|slot| {
+            let mut slot = slot.borrow_mut();
+            // A frame is large, and seldom inside another one.
+            let outer = if slot.is_some() { slot.take() } else { None };
+            *slot = Some(frame);
+            outer
+        });
         Self {
             outer,
             _here: PhantomData,
@@ -111,8 +117,13 @@ impl Scope {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        let outer = self.outer.take();
-        FRAME.with(|slot| slot.replace(outer));
+        FRAME.with(|slot| {
+            let mut slot = slot.borrow_mut();
+            match &mut self.outer {
+                None => *slot = None,
+                outer @ Some(_) => *slot = outer.take(),
+            }
+        });
     }
 }
 

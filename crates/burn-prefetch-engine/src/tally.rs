@@ -7,14 +7,10 @@ use hdrhistogram::Histogram;
 
 use crate::stats::{Level, SlowItem, Stats, UploadStats, WaitStats, Work, WorkerStats};
 use crate::sync::QuietMutex;
-use crate::sync::quiet::Ordering::{Acquire, Relaxed, Release};
-use crate::sync::quiet::{AtomicBool, AtomicU64, AtomicUsize};
+use crate::sync::quiet::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// No wait is told from one that is longer: a day.
 const LONGEST: u64 = 86_400_000_000_000;
-
-/// A level that keeps changing while it is read is read so often.
-const LOOKS: usize = 16;
 
 /// So many of the slowest items are kept.
 const SLOWEST: usize = 8;
@@ -25,8 +21,8 @@ const SLOWEST: usize = 8;
 pub struct Tally {
     /// Batches that were there when they were asked for; written by readers alone.
     ready: CachePadded<AtomicU64>,
-    batches: Gauge,
-    bytes: Gauge,
+    batches: CachePadded<Gauge>,
+    bytes: CachePadded<Gauge>,
     waits: QuietMutex<Waits>,
     /// Waits that were not measured, since each would show; written by readers alone.
     unmeasured: CachePadded<AtomicU64>,
@@ -206,61 +202,31 @@ pub(crate) struct Totals {
     pub(crate) window: usize,
 }
 
-/// A level that some threads raise and, as a rule, others lower: each side writes a place of its own,
-/// which the other seldom reads. Both sums may wrap.
+/// A level that several threads change.
 #[derive(Debug, Default)]
 struct Gauge {
-    up: CachePadded<Raised>,
-    /// All that it was lowered by.
-    down: CachePadded<AtomicU64>,
-}
-
-#[derive(Debug, Default)]
-struct Raised {
-    /// All that it was raised by.
-    sum: AtomicU64,
-    /// What `down` was when it was last looked at: no level is higher than this says.
-    down: AtomicU64,
+    now: AtomicU64,
     most: AtomicU64,
 }
 
 impl Gauge {
     fn add(&self, more: u64) {
-        let Raised { sum, down, most } = &*self.up;
-        let sum = sum.fetch_add(more, Relaxed).wrapping_add(more);
-        if above(sum, down.load(Relaxed)) > most.load(Relaxed) {
-            let lowered = self.down.load(Relaxed);
-            down.store(lowered, Relaxed);
-            most.fetch_max(above(sum, lowered), Relaxed);
+        let now = self.now.fetch_add(more, Relaxed) + more;
+        if now > self.most.load(Relaxed) {
+            self.most.fetch_max(now, Relaxed);
         }
     }
 
     fn sub(&self, less: u64) {
-        self.down.fetch_add(less, Release);
+        self.now.fetch_sub(less, Relaxed);
     }
 
     fn level(&self) -> Level {
-        let mut down = self.down.load(Acquire);
-        let mut now = 0;
-        // What is lowered between the two looks would be missing in one of them.
-        for _ in 0..LOOKS {
-            now = above(self.up.sum.load(Relaxed), down);
-            let before = std::mem::replace(&mut down, self.down.load(Acquire));
-            if down == before {
-                break;
-            }
-        }
-        let most = self.up.most.load(Relaxed);
         Level {
-            now: now.min(most),
-            most,
+            now: self.now.load(Relaxed),
+            most: self.most.load(Relaxed),
         }
     }
-}
-
-/// How far one wrapping sum is above another; nothing where another thread has overtaken it.
-fn above(sum: u64, other: u64) -> u64 {
-    u64::try_from(sum.wrapping_sub(other).cast_signed()).unwrap_or(0)
 }
 
 fn raise(most: &AtomicUsize, value: usize) {

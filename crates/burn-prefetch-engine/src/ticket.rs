@@ -66,7 +66,7 @@ impl Account {
     #[doc(hidden)]
     pub fn rehearse(&self, batches: u32) {
         let bell: Arc<dyn Bell> = Arc::new(Mute);
-        let mut tickets = Tickets::new(self, (1, &bell));
+        let tickets = Tickets::new(self, (1, &bell));
         for _ in 0..batches {
             let cost = Cost::Known(1_000);
             // Once for the batch, and once to see whether another worker is to be woken.
@@ -88,23 +88,9 @@ impl Account {
     }
 }
 
-/// So many tickets find their way back by handles that were made at once: to make one, or to drop it,
-/// costs little where nobody else has just done so.
-const HANDLES: usize = 16;
-
 /// Issues the tickets of one reader.
-pub(crate) struct Tickets {
-    office: Arc<Office>,
-    /// For the next tickets.
-    handles: Vec<Arc<Office>>,
-}
-
-impl Clone for Tickets {
-    /// Of the same reader, for its next pass.
-    fn clone(&self) -> Self {
-        Self::of(Arc::clone(&self.office))
-    }
-}
+#[derive(Clone)]
+pub(crate) struct Tickets(Arc<Office>);
 
 struct Office {
     account: Account,
@@ -126,66 +112,51 @@ impl Tickets {
     pub(crate) fn new(account: &Account, (workers, bell): (usize, &Arc<dyn Bell>)) -> Self {
         let budget = account.budget.as_ref();
         let dial = Some(&account.dial).filter(|_| workers > 0);
-        Self::of(Arc::new(Office {
+        Self(Arc::new(Office {
             account: account.clone(),
             member: budget.map(|budget| budget.join(Arc::clone(bell))),
             seat: dial.map(|dial| dial.join(Arc::clone(bell))),
         }))
     }
 
-    fn of(office: Arc<Office>) -> Self {
-        let handles = Vec::new();
-        Self { office, handles }
-    }
-
     /// How many batches may be alive, if that was changed.
     pub(crate) fn ahead(&self) -> Option<usize> {
-        let Office { account, seat, .. } = &*self.office;
-        seat.and_then(|_| account.dial.ahead())
+        self.0.seat.and_then(|_| self.0.account.dial.ahead())
     }
 
     pub(crate) fn tally(&self) -> &Tally {
-        &self.office.account.tally
+        &self.0.account.tally
     }
 
     /// Whether the budget has room for a batch.
     pub(crate) fn admits(&self, cost: Cost, turn: Turn) -> bool {
-        let Some(member) = &self.office.member else {
+        let Some(member) = &self.0.member else {
             return true;
         };
         member.admits(self.expected(cost), turn)
     }
 
     /// The ticket of a batch, if the budget has room for it.
-    pub(crate) fn issue(&mut self, cost: Cost, turn: Turn) -> Option<Ticket> {
+    pub(crate) fn issue(&self, cost: Cost, turn: Turn) -> Option<Ticket> {
         let expected = self.expected(cost);
-        let bytes = match &self.office.member {
+        let bytes = match &self.0.member {
             Some(member) => member.reserve(expected, turn)?,
             None => expected.unwrap_or(0),
         };
         self.tally().begin(bytes);
         Some(Ticket {
-            office: self.handle(),
+            office: self.clone(),
             bytes,
             on_device: 0,
             turn,
         })
     }
 
-    fn handle(&mut self) -> Arc<Office> {
-        if self.handles.is_empty() {
-            let handles = std::iter::repeat_n(&self.office, HANDLES);
-            self.handles.extend(handles.map(Arc::clone));
-        }
-        let last = self.handles.pop();
-        last.unwrap_or_else(|| Arc::clone(&self.office))
-    }
-
     fn expected(&self, cost: Cost) -> Option<u64> {
         match cost {
             Cost::Known(bytes) => Some(bytes.min(MOST)),
             Cost::Learned { items } => {
-                let batch = self.office.account.sizes.largest()?;
+                let batch = self.0.account.sizes.largest()?;
                 Some(items.saturating_add(batch).min(MOST))
             }
         }
@@ -196,7 +167,7 @@ impl Tickets {
 ///
 /// Dropping it gives the bytes back and wakes who waited for them: never under a desk's lock.
 pub(crate) struct Ticket {
-    office: Arc<Office>,
+    office: Tickets,
     /// In host memory.
     bytes: u64,
     /// In that of a device.
@@ -208,12 +179,12 @@ impl Ticket {
     /// The batch is made and has so many bytes; its items are no more.
     pub(crate) fn weighed(&mut self, bytes: u64) {
         let before = std::mem::replace(&mut self.bytes, bytes);
-        let tally = &self.office.account.tally;
+        let tally = self.office.tally();
         // What is counted is always reserved too: it is the last to grow and the first to shrink.
         if bytes < before {
             tally.resize(before, bytes);
         }
-        if let Some(member) = &self.office.member {
+        if let Some(member) = &self.office.0.member {
             member.resize(before, bytes, self.turn);
         }
         if bytes > before {
@@ -229,22 +200,22 @@ impl Ticket {
     /// The batch is on a device, and in host memory no more.
     pub(crate) fn uploaded(&mut self, took: Duration) {
         self.on_device = self.bytes;
-        self.office.account.tally.uploaded(self.on_device, took);
+        self.office.tally().uploaded(self.on_device, took);
         self.weighed(0);
     }
 
     /// The batch is made, and was measured: later ones may be as large.
     pub(crate) fn learned(&mut self, bytes: u64) {
         let bytes = bytes.min(MOST);
-        self.office.account.sizes.learn(bytes);
+        self.office.0.account.sizes.learn(bytes);
         self.weighed(bytes);
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.office.account.tally.end(self.bytes, self.on_device);
-        if let Some(member) = &self.office.member {
+        self.office.tally().end(self.bytes, self.on_device);
+        if let Some(member) = &self.office.0.member {
             member.release(self.bytes);
         }
     }
