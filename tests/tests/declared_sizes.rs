@@ -314,6 +314,12 @@ fn what_was_found_is_set_from_the_start() {
         };
         let found = build(loader(2));
         assert_eq!(found.control().freeze().prefetch, None);
+        // Whichever is called last wins, also where the window was never changed.
+        let unchanged = found.control().freeze();
+        let last = build(loader(1).auto().frozen(unchanged)).effective_config();
+        assert!(!last.auto_workers && !last.auto_window && last.num_workers == 2);
+        let last = build(loader(1).frozen(unchanged).auto()).effective_config();
+        assert!(last.auto_workers && last.auto_window);
         found.control().set_prefetch(3);
         found.control().set_num_workers(4).expect("there are some");
         let frozen = found.control().freeze();

@@ -3,7 +3,7 @@
 use syn::{Field, GenericArgument, Generics, Ident, Path, PathArguments, Type, TypePath};
 
 /// The parameters that occur in these fields, in the order of the struct, and the types that belong to
-/// one, such as `T::Item`.
+/// one, such as `T::Item`, as often as they occur.
 ///
 /// Never the type of a field as a whole: that of a recursive struct has the struct in it.
 pub(crate) fn bounded<'a>(
@@ -178,7 +178,7 @@ mod tests {
             of(&parse_quote!(
                 struct S<T: Of>(T::Item, Vec<T::Item>);
             )),
-            ["T::Item"]
+            ["T::Item", "T::Item"]
         );
         let other: DeriveInput = parse_quote!(
             struct S<T>(<T as Of>::Item, <u8 as Of>::Item);
