@@ -12,8 +12,8 @@ use burn_prefetch::{ByteCount, StagedBatch, TensorVisitor};
 
 /// As if the crate had another name in `Cargo.toml`.
 mod loading {
-    pub mod fast {
-        pub use burn_prefetch::{ByteCount, StagedBatch, TensorVisitor};
+    pub(crate) mod fast {
+        pub(crate) use burn_prefetch::{ByteCount, StagedBatch, TensorVisitor};
     }
 }
 

@@ -79,204 +79,78 @@ fn once<T>(kept: &mut Option<T>, said: T, meta: &ParseNestedMeta<'_>) -> Result<
 #[cfg(test)]
 mod tests {
     use quote::ToTokens;
-    use syn::{Data, DeriveInput, parse_quote};
+    use syn::{Data, DeriveInput};
 
     use super::*;
 
-    fn refused<T>(said: Result<T, Error>) -> String {
-        said.err().expect("it is refused").to_string()
+    fn parse(input: &str) -> DeriveInput {
+        syn::parse_str(input).expect("it is a struct")
     }
 
-    fn of_struct(input: &DeriveInput) -> Result<String, Error> {
-        let path = krate(&input.attrs, "bytes")?;
+    fn of_struct(input: &str) -> Result<String, String> {
+        let path = krate(&parse(input).attrs, "bytes").map_err(|error| error.to_string())?;
         Ok(path.to_token_stream().to_string().replace(' ', ""))
+    }
+
+    fn of_field(input: &str) -> Result<bool, String> {
+        let Data::Struct(data) = parse(input).data else {
+            panic!("it is a struct");
+        };
+        let field = data.fields.iter().next().expect("there is one");
+        is_skipped(field, "staged").map_err(|error| error.to_string())
+    }
+
+    fn assert_refused<T>(said: Result<T, String>, words: &str) {
+        let error = said.err().expect("it is refused");
+        assert!(error.contains(words), "{error}");
     }
 
     #[test]
     fn of_a_struct_only_the_crate_can_be_said_and_only_once() {
-        for (input, path) in [
-            (
-                parse_quote!(
-                    struct S;
-                ),
-                "::burn_prefetch",
-            ),
-            (
-                parse_quote!(
-                    #[bytes(crate = fast::loader)]
-                    struct S;
-                ),
-                "fast::loader",
-            ),
-            (
-                parse_quote!(
-                    #[bytes(crate = crate)]
-                    #[staged(skip)]
-                    struct S;
-                ),
-                "crate",
-            ),
-            (
-                parse_quote!(
-                    #[bytes(crate = ::other)]
-                    struct S;
-                ),
-                "::other",
-            ),
+        for (said, path) in [
+            ("", "::burn_prefetch"),
+            ("#[bytes(crate = fast::loader)]", "fast::loader"),
+            ("#[bytes(crate = crate)] #[staged(skip)]", "crate"),
+            ("#[bytes(crate = ::other,)]", "::other"),
         ] {
-            assert_eq!(of_struct(&input).unwrap(), path);
+            let found = of_struct(&format!("{said} struct S;"));
+            assert_eq!(found.as_deref(), Ok(path));
         }
-        for (input, words) in [
-            (
-                parse_quote!(
-                    #[bytes(skip)]
-                    struct S;
-                ),
-                "`skip` is said of a field",
-            ),
-            (
-                parse_quote!(
-                    #[bytes(rename = "x")]
-                    struct S;
-                ),
-                "the only thing to be said of a struct",
-            ),
-            (
-                parse_quote!(
-                    #[bytes(crate = "other")]
-                    struct S;
-                ),
-                "without quotes",
-            ),
-            (
-                parse_quote!(
-                    #[bytes()]
-                    struct S;
-                ),
-                "says nothing",
-            ),
-            (
-                parse_quote!(
-                    #[bytes(crate = a, crate = b)]
-                    struct S;
-                ),
-                "said twice",
-            ),
-            (
-                parse_quote!(
-                    #[bytes(crate = a)]
-                    #[bytes(crate = b)]
-                    struct S;
-                ),
-                "said twice",
-            ),
-            (
-                parse_quote!(
-                    #[bytes]
-                    struct S;
-                ),
-                "bytes",
-            ),
-            (
-                parse_quote!(
-                    #[bytes(crate)]
-                    struct S;
-                ),
-                "`=`",
-            ),
+        for (said, words) in [
+            ("#[bytes(skip)]", "`skip` is said of a field"),
+            ("#[bytes(rename = 1)]", "of a struct is where the crate is"),
+            ("#[bytes(crate = \"other\")]", "without quotes"),
+            ("#[bytes()]", "says nothing"),
+            ("#[bytes(crate = a, crate = b)]", "said twice"),
+            ("#[bytes(crate = a)] #[bytes(crate = b)]", "said twice"),
+            ("#[bytes]", "bytes"),
+            ("#[bytes(crate)]", "`=`"),
         ] {
-            let error = refused(of_struct(&input));
-            assert!(error.contains(words), "{error}");
+            assert_refused(of_struct(&format!("{said} struct S;")), words);
         }
-    }
-
-    fn of_field(input: &DeriveInput) -> Result<bool, Error> {
-        let Data::Struct(data) = &input.data else {
-            panic!("it is a struct");
-        };
-        is_skipped(data.fields.iter().next().expect("there is one"), "staged")
     }
 
     #[test]
     fn of_a_field_only_that_it_is_skipped_and_only_once() {
-        for (input, skipped) in [
-            (
-                parse_quote!(
-                    struct S {
-                        #[bytes(skip)]
-                        x: u8,
-                    }
-                ),
-                false,
-            ),
-            (
-                parse_quote!(
-                    struct S {
-                        #[staged(skip)]
-                        x: u8,
-                    }
-                ),
-                true,
-            ),
-            (
-                parse_quote!(
-                    struct S(#[staged(skip)] u8);
-                ),
-                true,
-            ),
+        for (said, skipped) in [
+            ("", false),
+            ("#[bytes(skip)]", false),
+            ("#[staged(skip)]", true),
+            ("#[staged(skip,)]", true),
         ] {
-            assert_eq!(of_field(&input).unwrap(), skipped);
+            let found = of_field(&format!("struct S({said} u8);"));
+            assert_eq!(found, Ok(skipped));
         }
-        for (input, words) in [
-            (
-                parse_quote!(
-                    struct S(#[staged(skip, skip)] u8);
-                ),
-                "twice",
-            ),
-            (
-                parse_quote!(
-                    struct S(
-                        #[staged(skip)]
-                        #[staged(skip)]
-                        u8,
-                    );
-                ),
-                "twice",
-            ),
-            (
-                parse_quote!(
-                    struct S(#[staged(crate = x)] u8);
-                ),
-                "`#[staged(skip)]`",
-            ),
-            (
-                parse_quote!(
-                    struct S(#[staged(skipp)] u8);
-                ),
-                "`#[staged(skip)]`",
-            ),
-            (
-                parse_quote!(
-                    struct S(#[staged()] u8);
-                ),
-                "says nothing",
-            ),
-            (
-                parse_quote!(
-                    struct S(#[staged(skip = true)] u8);
-                ),
-                "`,`",
-            ),
-            (
-                parse_quote!(
-                    struct S(#[staged] u8);
-                ),
-                "staged",
-            ),
+        for (said, words) in [
+            ("#[staged(skip, skip)]", "said twice"),
+            ("#[staged(skip)] #[staged(skip)]", "said twice"),
+            ("#[staged(crate = x)]", "`#[staged(skip)]`"),
+            ("#[staged(skipp)]", "`#[staged(skip)]`"),
+            ("#[staged()]", "says nothing"),
+            ("#[staged(skip = true)]", "`,`"),
+            ("#[staged]", "staged"),
         ] {
-            let error = refused(of_field(&input));
-            assert!(error.contains(words), "{error}");
+            assert_refused(of_field(&format!("struct S({said} u8);")), words);
         }
     }
 }

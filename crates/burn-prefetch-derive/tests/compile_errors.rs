@@ -55,7 +55,8 @@ fn compiled(name: &str, code: &str) -> Result<(), String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let file = folder.join(format!("{name}.rs"));
     fs::write(&file, format!("{code}{CRATE}")).expect("the file is written");
-    let output = Command::new("rustc")
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc)
         .args(["--edition=2024", "--crate-type=lib", "--emit=metadata"])
         .args(["--error-format=short", "-Awarnings", "--extern"])
         .arg(format!("burn_prefetch_derive={}", derive().display()))
@@ -71,10 +72,12 @@ fn compiled(name: &str, code: &str) -> Result<(), String> {
         let (_, what) = rest.split_once(": ")?;
         Some(format!("{line}: {what}"))
     });
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(lines.collect::<Vec<_>>().join("\n")),
+    if output.status.success() {
+        return Ok(());
     }
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    assert!(!lines.is_empty(), "rustc did not come to {name}: {said}");
+    Err(lines)
 }
 
 /// The first line of every piece of code here is its line 1.

@@ -208,7 +208,8 @@ impl Filled {
     }
 }
 
-/// Where a batch of ragged samples gets its slots from.
+/// Where a batch of ragged samples gets its slots from: of floats or integers, `u8` for a mask, as in a
+/// [`Layout`].
 #[derive(Clone)]
 pub struct Host {
     slots: Arc<Slots>,
