@@ -309,8 +309,10 @@ pub(crate) fn check_type<T: Element>(name: &'static str, dtype: DType) -> Result
 /// Says that a tensor of this kind is not made of what a slot of this type holds: Burn would make one of
 /// another kind inside, or panic, and on some devices only there.
 pub(crate) fn check_kind(name: &'static str, dtype: DType, kind: Kind) -> Result<(), HostError> {
+    // A quantized tensor that a batcher has made is one of floats, too.
+    let is_float = dtype.is_float() || matches!(dtype, DType::QFloat(_));
     let (fits, asked) = match kind {
-        Kind::Float => (dtype.is_float(), "a float tensor"),
+        Kind::Float => (is_float, "a float tensor"),
         Kind::Int => (dtype.is_int() || dtype.is_uint(), "an integer tensor"),
         Kind::Bool => (dtype.is_bool(), "a bool tensor"),
     };
