@@ -1,6 +1,6 @@
 //! A layout, a row or a slot that cannot be is said in one sentence, at the sample's place.
 
-use burn::tensor::Device;
+use burn::tensor::{DType, Device};
 use burn_prefetch::{
     BoxError, CollateBatcher, DataLoaderBuilder, Host, HostBatch, Layout, LoadError, Row,
     RowBatcher,
@@ -135,6 +135,116 @@ fn other_dimensions_than_the_slot_has() {
         Ok(())
     };
     expect(Rows { upload, ..GOOD }, &["[4, 2]", "3 dimensions"]);
+}
+
+/// Burn would make an integer tensor of floats, or panic in the middle of the upload.
+#[test]
+fn a_tensor_of_another_kind_than_the_slot() {
+    let floats = Rows {
+        layout: |len| Layout::new().slot::<f32>("weight", [len]),
+        write: |_, row| Ok(row.write("weight", &[0.5_f32])?),
+        upload: |batch| {
+            let device = Device::default();
+            let refused = batch.int::<1>("weight", &device).map(|_| ());
+            // It is still there.
+            assert_eq!(batch.float::<1>("weight", &device)?.dtype(), DType::F32);
+            Ok(refused?)
+        },
+    };
+    expect(
+        floats,
+        &[
+            "\"weight\" holds F32",
+            "an integer tensor was asked for",
+            "float(..)",
+        ],
+    );
+    let bytes = Rows {
+        layout: |len| Layout::new().slot::<u8>("image", [len, 2]),
+        write: |_, row| Ok(row.write("image", &[1_u8, 2])?),
+        upload: |batch| {
+            let device = Device::default();
+            let refused = batch.float::<2>("image", &device).map(|_| ());
+            let pixels = batch.int::<2>("image", &device)?;
+            assert_eq!(pixels.dtype(), DType::U8);
+            Ok(refused?)
+        },
+    };
+    expect(
+        bytes,
+        &[
+            "\"image\" holds U8",
+            "a float tensor was asked for",
+            "int(..)",
+            ".float()",
+        ],
+    );
+}
+
+/// Every type that a slot can have is taken by one of the two.
+#[test]
+fn each_type_of_slot_is_of_one_kind() {
+    macro_rules! kinds {
+        ($($kind:ty),*) => {
+            Rows {
+                layout: |len| Layout::new()$(.slot::<$kind>(stringify!($kind), [len]))*,
+                write: |_, _| Ok(()),
+                upload: |batch| {
+                    let device = Device::default();
+                    $(
+                        let name = stringify!($kind);
+                        if name.starts_with('f') {
+                            assert!(batch.int::<1>(name, &device).is_err(), "{name}");
+                            batch.float::<1>(name, &device)?;
+                        } else {
+                            assert!(batch.float::<1>(name, &device).is_err(), "{name}");
+                            batch.int::<1>(name, &device)?;
+                        }
+                    )*
+                    Ok(())
+                },
+            }
+        };
+    }
+    let all = kinds!(u8, u16, u32, u64, i8, i16, i32, i64, f32, f64);
+    for_each_worker_count(move |workers| {
+        let builder = DataLoaderBuilder::staged(all).batch_size(4);
+        let loader = builder.num_workers(workers).try_build(Numbers(9));
+        let batches = loader.expect("good settings").iter_owned();
+        let lens: Vec<_> = batches.map(|batch| batch.expect("it loads")).collect();
+        assert_eq!(lens, [4, 4, 1]);
+    });
+}
+
+/// The way that is told to those who want a `bool` slot.
+#[test]
+fn a_mask_is_made_of_bytes() {
+    let mask = Rows {
+        layout: |len| Layout::new().slot::<u8>("mask", [len]),
+        write: |item, row| Ok(row.write("mask", &[u8::from(item % 2 == 1)])?),
+        upload: |batch| {
+            let expected: Vec<_> = batch
+                .values::<u8>("mask")?
+                .iter()
+                .map(|b| *b == 1)
+                .collect();
+            let mask = batch.int::<1>("mask", &Device::default())?.bool();
+            assert_eq!(
+                mask.into_data().iter::<bool>().collect::<Vec<_>>(),
+                expected
+            );
+            Ok(())
+        },
+    };
+    for_each_worker_count(move |workers| {
+        let builder = DataLoaderBuilder::staged(mask).batch_size(4);
+        let loader = builder.num_workers(workers).try_build(Numbers(9));
+        let batches = loader.expect("good settings").iter_owned();
+        assert_eq!(
+            batches.map(|batch| batch.expect("it loads")).sum::<usize>(),
+            9
+        );
+    });
 }
 
 struct Slots(Vec<i64>);

@@ -150,6 +150,28 @@ fn rows_of_one_layout_need_not_be_learned() {
     });
 }
 
+/// Rows of 80 bytes a batch, of which less was said: what they have counts, as soon as they begin.
+#[test]
+fn less_than_the_rows_have_bounds_no_less() {
+    for_each_worker_count(|workers| {
+        let builder = || {
+            let builder = DataLoaderBuilder::staged(InRows).num_workers(workers);
+            builder.batch_size(4).prefetch(8).memory_budget(100)
+        };
+        for (builder, bytes) in [
+            (builder().max_batch_bytes(1), 80),
+            (builder().sample_bytes(vec![1; LEN]), 80),
+            (builder().sample_bytes(vec![0; LEN]), 80),
+            (builder().max_batch_bytes(90), 90),
+        ] {
+            let loader = builder.try_build(Numbers(LEN)).expect("they are good");
+            assert_eq!(loader.iter().count(), 100);
+            let budget = loader.stats().budget.expect("it has one");
+            assert_eq!((budget.used.most, budget.overshoot), (bytes, 0));
+        }
+    });
+}
+
 /// A layout that panics does so where it can be returned.
 #[test]
 fn a_layout_that_panics_is_an_error_of_the_first_batch() {
@@ -264,6 +286,16 @@ fn sizes_that_cannot_be_are_one_sentence() {
         assert!(few.to_string().contains("2 samples") && few.to_string().contains("400"));
         let twice = refused(loader(1).sample_bytes(sizes()).max_batch_bytes(9));
         assert_eq!(twice, ConfigError::SizedTwice);
+        for (builder, setting) in [
+            (loader(1).max_batch_bytes(0), "max_batch_bytes"),
+            (loader(1).max_batch_bytes(9).item_bytes(0), "item_bytes"),
+        ] {
+            let nothing = refused(builder.memory_budget(100));
+            assert_eq!(nothing, ConfigError::SizeZero { setting });
+        }
+        // Items are not batches.
+        let unweighed = refused(loader(1).item_bytes(9).memory_budget(100));
+        assert_eq!(unweighed, ConfigError::BudgetUnweighed);
         let builder = DataLoaderBuilder::staged(InRows).device_budget(0);
         let none = builder.try_build(Numbers(LEN)).map(|_| ());
         assert_eq!(
@@ -282,6 +314,12 @@ fn what_was_found_is_set_from_the_start() {
         };
         let found = build(loader(2));
         assert_eq!(found.control().freeze().prefetch, None);
+        // Whichever is called last wins, also where the window was never changed.
+        let unchanged = found.control().freeze();
+        let last = build(loader(1).auto().frozen(unchanged)).effective_config();
+        assert!(!last.auto_workers && !last.auto_window && last.num_workers == 2);
+        let last = build(loader(1).frozen(unchanged).auto()).effective_config();
+        assert!(last.auto_workers && last.auto_window);
         found.control().set_prefetch(3);
         found.control().set_num_workers(4).expect("there are some");
         let frozen = found.control().freeze();

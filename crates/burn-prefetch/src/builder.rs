@@ -85,6 +85,10 @@ impl<I, O> DataLoaderBuilder<I, O, PlainBatcher<I, O>> {
     /// That is for devices with page-locked memory, which are CUDA's, with this crate's feature `cuda`;
     /// on others the batcher is given the device itself, as ever. A tensor in the host's default type
     /// becomes one in the device's.
+    ///
+    /// Batches are then measured by their tensors. To measure them yourself call
+    /// [`batch_bytes`](Self::batch_bytes) before this: what it was given goes on to hold, and afterwards
+    /// there is no such method.
     #[must_use]
     pub fn pin_memory(self, pin: bool) -> DataLoaderBuilder<I, O, MovedBatcher<I, O>>
     where
@@ -109,7 +113,12 @@ impl<I, O> DataLoaderBuilder<I, O, PlainBatcher<I, O>> {
     /// [`stats`](PrefetchDataLoader::stats): for tensors there is
     /// [`ByteCount`](crate::ByteCount).
     ///
-    /// Runs where the batcher does; a panic is an error of the batch.
+    /// Runs where the batcher does; a panic is an error of the batch. Comes before
+    /// [`pin_memory`](Self::pin_memory), if that is wanted too: a builder of batches that go through host
+    /// memory has no such method, since they are measured without it.
+    ///
+    /// Beside [`sample_bytes`](Self::sample_bytes) or [`max_batch_bytes`](Self::max_batch_bytes) those say
+    /// what is reserved for a batch before it is made, and this what it takes from then on.
     #[must_use]
     pub fn batch_bytes(mut self, measure: impl Fn(&O) -> usize + Send + Sync + 'static) -> Self {
         self.maker.1 = Weigh::new(measure);
@@ -253,13 +262,19 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     /// [`Fraction`](crate::Fraction) of what the process may use, or a
     /// [`MemoryBudget`](crate::MemoryBudget) that several loaders share.
     ///
+    /// Not 0, of a shared budget neither: with that no batch could begin before another was returned. One
+    /// that is in use may become 0, by [`set_limit`](crate::MemoryBudget::set_limit), and then every
+    /// iterator has one batch alive at a time.
+    ///
     /// An iterator's oldest batch is always allowed, so that nothing can wait for ever; the bound is the
     /// budget and one batch for each iterator beyond the first. It is exact where sizes are declared:
     /// [`max_batch_bytes`](Self::max_batch_bytes), [`sample_bytes`](Self::sample_bytes), or batches
     /// whose rows have one layout; and for batches that all have one size. Where sizes are learned
-    /// ([`batch_bytes`](Self::batch_bytes), and other batches that go through host memory), each batch counts as the largest of the last 64 until it is made: one that turns out
-    /// larger is counted at once, nothing is begun until that is paid back, and
-    /// [`stats`](PrefetchDataLoader::stats) says by how much. The first one is made alone.
+    /// ([`batch_bytes`](Self::batch_bytes), and other batches that go through host memory), each batch
+    /// counts as the largest of the last 64 until it is made: one that turns out larger is counted at once,
+    /// nothing is begun until that is paid back, and [`stats`](PrefetchDataLoader::stats) says by how much.
+    /// The first one is made alone. Where nobody says how large a batch is, a budget is refused; what its
+    /// items take ([`item_bytes`](Self::item_bytes)) is not that.
     ///
     /// Counted are batches from their first fetch to the `next()` that returns them, and with
     /// [`item_bytes`](Self::item_bytes) the items of those in the making. Not counted are items
@@ -271,7 +286,10 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     }
 
     /// No batch has more bytes than this, so that [`memory_budget`](Self::memory_budget) is exact from
-    /// the first one on. One that has more is counted with what it has and reported.
+    /// the first one on. Not 0.
+    ///
+    /// A batch that has more, and is measured, is counted with what it has and reported. Where rows of one
+    /// layout tell what a batch has, the larger of the two counts.
     #[must_use]
     pub fn max_batch_bytes(self, bytes: u64) -> Self {
         self.with(|settings| settings.declared.max_batch = Some(bytes))
@@ -283,13 +301,48 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     ///
     /// Of a sampler of your own, which is not asked for a size, and before an epoch's order has been made
     /// ready, each sample counts as the largest.
+    ///
+    /// ```
+    /// # use burn::data::{dataloader::{DataLoader, batcher::Batcher}, dataset::InMemDataset};
+    /// # use burn::tensor::Device;
+    /// use burn_prefetch::DataLoaderBuilder;
+    ///
+    /// # struct Collect;
+    /// # impl Batcher<Vec<u8>, Vec<Vec<u8>>> for Collect {
+    /// #     fn batch(&self, items: Vec<Vec<u8>>, _device: &Device) -> Vec<Vec<u8>> { items }
+    /// # }
+    /// let texts: Vec<Vec<u8>> = (0..100).map(|at| vec![b'a'; 1 + at % 50]).collect();
+    /// let sizes: Vec<u32> = texts.iter().map(|text| text.len() as u32).collect();
+    /// let loader = DataLoaderBuilder::new(Collect)
+    ///     .batch_size(4)
+    ///     .shuffle(42)
+    ///     .num_workers(2)
+    ///     .prefetch(8)
+    ///     .sample_bytes(sizes)
+    ///     .memory_budget(300)
+    ///     .try_build(InMemDataset::new(texts))?;
+    /// assert_eq!(loader.iter().count(), 25);
+    /// let budget = loader.stats().budget.expect("it was given one");
+    /// assert!(budget.used.most <= 300 && budget.overshoot == 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// It says what is reserved. A batch that is measured once it is made, because of
+    /// [`batch_bytes`](Self::batch_bytes) or on its way through host memory, takes what it really has from
+    /// then on: what it has less is given back at once, what it has more is counted and reported as
+    /// `overshoot`. If nothing measures it, the sum is what counts, right or wrong. For rows of one layout,
+    /// which tell what a batch has, the larger of the two is reserved. A list for other data than the
+    /// loader's, by its length, is refused; one of zeros only bounds nothing but what is measured.
     #[must_use]
     pub fn sample_bytes(self, sizes: impl Into<Arc<[u32]>>) -> Self {
         let sizes = SampleBytes::new(sizes.into());
         self.with(|settings| settings.declared.samples = Some(sizes))
     }
 
-    /// No item has more bytes than this: they count, too, until the batch is made of them.
+    /// No item has more bytes than this: they count, too, until the batch is made of them. Not 0.
+    ///
+    /// That does not say how large a batch is, so for a [`memory_budget`](Self::memory_budget) there has
+    /// to be something else that does.
     #[must_use]
     pub fn item_bytes(self, bytes: u64) -> Self {
         self.with(|settings| settings.declared.item = Some(bytes))
@@ -297,7 +350,7 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
 
     /// Finds the number of workers and how many batches are alive by itself, and goes on doing so:
     /// [`num_workers`](Self::num_workers) and [`prefetch`](Self::prefetch) with
-    /// [`Auto`].
+    /// [`Auto`]. Beside [`frozen`](Self::frozen) the one that is called last wins.
     #[must_use]
     pub fn auto(self) -> Self {
         self.num_workers(Auto).prefetch(Auto)
@@ -311,13 +364,14 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     }
 
     /// Sets what an earlier run has found: [`num_workers`](Self::num_workers), and
-    /// [`prefetch`](Self::prefetch) if that was changed.
+    /// [`prefetch`](Self::prefetch) if that was changed. Beside [`auto`](Self::auto) the one that is called
+    /// last wins: nothing is found anew after this.
     #[must_use]
     pub fn frozen(self, found: FrozenSettings) -> Self {
         let builder = self.num_workers(found.num_workers);
         match found.prefetch {
             Some(batches) => builder.prefetch(batches),
-            None => builder,
+            None => builder.with(|settings| settings.auto.window = false),
         }
     }
 
@@ -331,9 +385,10 @@ impl<I, O, M> DataLoaderBuilder<I, O, M> {
     /// Threads that make batches, at most 1,024; 0 (default) makes them on the thread that calls
     /// `next()`. Where the system refuses to start as many, a warning is logged and fewer do the work.
     ///
-    /// With [`Auto`] there are 2 at first, if there is a core left for training, and while
-    /// `next()` waits for them one more after the other, as long as that makes batches come faster:
-    /// at most as many as there are cores but one, and not beyond [`cpu_share`](Self::cpu_share).
+    /// With [`Auto`] there are 2 at first, or 1 on a machine of one core or two, so that one is left for
+    /// training, and while `next()` waits for them one more after the other, as long as that makes batches
+    /// come faster: at most as many as there are cores but one, and not beyond
+    /// [`cpu_share`](Self::cpu_share).
     #[must_use]
     pub fn num_workers(self, num_workers: impl Into<Amount>) -> Self {
         let num_workers = num_workers.into();

@@ -8,7 +8,7 @@ pub(crate) use ::burn::tensor::Device;
 pub(crate) use ::burn::tensor::DeviceType;
 #[cfg(feature = "train")]
 pub(crate) use ::burn::tensor::TensorReadError;
-pub(crate) use ::burn::tensor::kind::Basic;
+pub(crate) use ::burn::tensor::kind::{Basic, Kind};
 pub(crate) use ::burn::tensor::{
     AllocationProperty, Bytes, DType, Element, Int, StreamId, Tensor, TensorData,
 };

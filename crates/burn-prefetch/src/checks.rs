@@ -87,7 +87,14 @@ impl Settings {
         if let (Some(_), Some(_)) = (self.declared.max_batch, &self.declared.samples) {
             return Err(ConfigError::SizedTwice);
         }
-        let weighed = self.measured || self.declared.is_given();
+        let sizes = [
+            ("max_batch_bytes", self.declared.max_batch),
+            ("item_bytes", self.declared.item),
+        ];
+        if let Some((setting, _)) = sizes.into_iter().find(|(_, bytes)| *bytes == Some(0)) {
+            return Err(ConfigError::SizeZero { setting });
+        }
+        let weighed = self.measured || self.declared.tell_batches();
         match &self.budget {
             Some(_) if !weighed => Err(ConfigError::BudgetUnweighed),
             Some(_) | None => Ok(()),

@@ -39,6 +39,15 @@ pub enum ConfigError {
          sample_bytes(list), or batch_bytes(|batch| ..) to have each measured, or leave it out"
     )]
     BudgetUnweighed,
+    /// A size of nothing, beside which a budget would bound nothing.
+    #[error(
+        "{setting} is 0, but what takes no bytes is bounded by no budget: use the bytes of the largest \
+         one, or leave it out"
+    )]
+    SizeZero {
+        /// The name of the builder's method.
+        setting: &'static str,
+    },
     /// Two bounds on one size.
     #[error("max_batch_bytes and sample_bytes both say how large a batch may be: use one of them")]
     SizedTwice,
@@ -331,6 +340,23 @@ mod tests {
                 },
                 "slice(5, 20)",
                 "at most 10",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn so_does_each_about_sizes() {
+        let setting = "item_bytes";
+        assert_names_and_offers(&[
+            (
+                ConfigError::SizeZero { setting },
+                "item_bytes is 0",
+                "leave it out",
+            ),
+            (
+                ConfigError::BudgetUnweighed,
+                "memory_budget is given",
+                "sample_bytes(list)",
             ),
         ]);
     }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use crate::burn::{Basic, DType, Device, Element, Int, Tensor, TensorData};
-use crate::layout::{HostError, Layout, SlotKey, SlotLayout, check_names, check_type, find};
+use crate::layout::{
+    HostError, Layout, SlotKey, SlotLayout, check_kind, check_names, check_type, find,
+};
 use crate::row::fill;
 use crate::slot::Slot;
 use crate::slots::Slots;
@@ -108,7 +110,8 @@ impl HostBatch {
     ///
     /// # Errors
     ///
-    /// When the slot is not there or no longer, or has not got `D` dimensions.
+    /// When the slot is not there or no longer, holds integers ([`int`](Self::int) takes those, and
+    /// `.float()` widens them on the device), or has not got `D` dimensions. It stays in the batch.
     pub fn float<const D: usize>(
         &mut self,
         slot: impl SlotKey,
@@ -117,11 +120,13 @@ impl HostBatch {
         self.tensor(&slot, device)
     }
 
-    /// Takes a slot to a device as integers, in the slot's own type: `u8` stays `u8`.
+    /// Takes a slot to a device as integers, in the slot's own type: `u8` stays `u8`. For a mask,
+    /// `.bool()` makes one of it there.
     ///
     /// # Errors
     ///
-    /// When the slot is not there or no longer, or has not got `D` dimensions.
+    /// When the slot is not there or no longer, holds floats ([`float`](Self::float) takes those), or has
+    /// not got `D` dimensions. It stays in the batch.
     pub fn int<const D: usize>(
         &mut self,
         slot: impl SlotKey,
@@ -136,6 +141,7 @@ impl HostBatch {
         device: &Device,
     ) -> Result<Tensor<D, K>, HostError> {
         let filled = &self.slots[self.find(slot)?];
+        check_kind(filled.name, filled.dtype, K::KIND)?;
         let shape = filled.shape.clone();
         let Ok(shape) = <[usize; D]>::try_from(shape) else {
             return Err(HostError::Dimensions {
@@ -202,7 +208,8 @@ impl Filled {
     }
 }
 
-/// Where a batch of ragged samples gets its slots from.
+/// Where a batch of ragged samples gets its slots from: of floats or integers, `u8` for a mask, as in a
+/// [`Layout`].
 #[derive(Clone)]
 pub struct Host {
     slots: Arc<Slots>,
@@ -359,12 +366,12 @@ impl Parcel {
         mut self,
         device: &Device,
     ) -> Result<Tensor<D, K>, HostError> {
+        check_kind(self.filled.name, self.filled.dtype, K::KIND)?;
         let (data, shape) = self.filled.take()?;
-        let dims = shape.len();
         let shape = <[usize; D]>::try_from(shape).map_err(|shape| HostError::Dimensions {
-            name: "tensor",
+            name: self.filled.name,
             shape,
-            dims,
+            dims: D,
         })?;
         Ok(upload(data, shape, device))
     }

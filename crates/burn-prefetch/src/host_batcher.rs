@@ -41,6 +41,11 @@ use crate::row::Row;
 /// ```
 pub trait RowBatcher<I, O>: Send + Sync + 'static {
     /// The slots of a batch of `len` samples; the first dimension of each is `len`.
+    ///
+    /// A function of `len` alone: it is called for every part of a batch, by several workers at once, and
+    /// once with 1 when the loader is built, to know what a sample takes, also where no batch will have one sample.
+    /// A panic in that call is caught, although its message is printed as that of any panic, and the sizes
+    /// are then learned; in a batch it is that batch's error. `bool` is no type of a slot: use `u8`.
     fn layout(&self, len: usize) -> Layout;
 
     /// Writes one sample.

@@ -2,9 +2,12 @@
 
 use bytemuck::Pod;
 
-use crate::burn::{DType, Element};
+use crate::burn::{DType, Element, Kind};
 
 /// The slots of a host batch, whose rows are written one sample each.
+///
+/// A slot holds floats or integers. `bool` is none of them, since not every byte is one: use `u8` for a
+/// mask, and make it one on the device, `batch.int("mask", device)?.bool()`.
 ///
 /// ```
 /// use burn_prefetch::Layout;
@@ -102,6 +105,18 @@ pub enum HostError {
         expected: String,
         /// The type that was named.
         got: String,
+    },
+    /// A tensor of another kind than the slot's values.
+    #[error("\"{name}\" holds {dtype}, but {asked} was asked for: {instead}")]
+    Kind {
+        /// The slot.
+        name: &'static str,
+        /// The type of its elements.
+        dtype: String,
+        /// What was asked for.
+        asked: &'static str,
+        /// What would do.
+        instead: &'static str,
     },
     /// A slot that is not there.
     #[error("there is no {key}: the slots are {names:?}")]
@@ -288,6 +303,34 @@ pub(crate) fn check_type<T: Element>(name: &'static str, dtype: DType) -> Result
         name,
         expected: format!("{dtype:?}"),
         got: format!("{:?}", T::dtype()),
+    })
+}
+
+/// Says that a tensor of this kind is not made of what a slot of this type holds: Burn would make one of
+/// another kind inside, or panic, and on some devices only there.
+pub(crate) fn check_kind(name: &'static str, dtype: DType, kind: Kind) -> Result<(), HostError> {
+    // A quantized tensor that a batcher has made is one of floats, too.
+    let is_float = dtype.is_float() || matches!(dtype, DType::QFloat(_));
+    let (fits, asked) = match kind {
+        Kind::Float => (is_float, "a float tensor"),
+        Kind::Int => (dtype.is_int() || dtype.is_uint(), "an integer tensor"),
+        Kind::Bool => (dtype.is_bool(), "a bool tensor"),
+    };
+    if fits {
+        return Ok(());
+    }
+    let instead = match kind {
+        Kind::Int if dtype.is_float() => {
+            "take it with float(..)?, and .int() cuts off the fractions"
+        }
+        Kind::Float => "take it with int(..)?, and .float() widens it on the device",
+        Kind::Int | Kind::Bool => "take it with int(..)?, and .bool() makes a mask of it",
+    };
+    Err(HostError::Kind {
+        name,
+        dtype: format!("{dtype:?}"),
+        asked,
+        instead,
     })
 }
 

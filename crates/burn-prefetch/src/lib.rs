@@ -2,6 +2,26 @@
 //! `burn::data::dataloader::DataLoaderBuilder` by one changed import, and then gives what Burn's
 //! own does not: a hard bound on the batches alive, one order for any number of workers, workers
 //! that outlive epochs, and errors that say where.
+//!
+//! # Features
+//!
+//! None is on by default.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `cuda` | Burn's CUDA backend; there, batches that go through host memory ([`DataLoaderBuilder::staged`], [`pin_memory`](DataLoaderBuilder::pin_memory)) lie in page-locked memory and one stream uploads them |
+//! | `train` | burn-train, and for its dashboard and logs `DataWaitMetric`, `PrefetchReadinessMetric` and `LoaderMemoryMetric` |
+//! | `tracing` | spans around what is done for a batch |
+//!
+//! With `tracing` each of these is a span of the crate `tracing`, target `burn_prefetch`, level `DEBUG`, for
+//! as long as it lasts, on the thread that does it. All fields are numbers.
+//!
+//! | span | fields | what it stands for |
+//! |---|---|---|
+//! | `fetch` | `epoch`, `batch`, `items` | so many items of a batch, inside the dataset; one for each part |
+//! | `assemble` | `epoch`, `batch` | inside the batcher |
+//! | `upload` | `epoch`, `batch` | on the way to the device; of no length for a plain batcher, which has done it |
+//! | `wait` | `epoch`, `batch` | inside `next()`, for a batch that is not there; none where it is |
 
 mod advice;
 mod auto;

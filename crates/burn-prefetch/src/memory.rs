@@ -22,7 +22,8 @@ pub enum MemoryLimit {
     Bytes(u64),
     /// A share of what the process may use, for one loader.
     Fraction(Fraction),
-    /// One budget for all loaders that it is given to.
+    /// One budget for all loaders that it is given to. One of 0 bytes is refused; it may become 0 while it
+    /// is in use.
     Shared(MemoryBudget),
 }
 

@@ -56,8 +56,10 @@ pub struct DataWaitMetric(Mean);
 ///
 /// They are known where sizes are declared or measured, with
 /// [`max_batch_bytes`](crate::DataLoaderBuilder::max_batch_bytes),
+/// [`sample_bytes`](crate::DataLoaderBuilder::sample_bytes),
 /// [`batch_bytes`](crate::DataLoaderBuilder::batch_bytes) or
-/// [`item_bytes`](crate::DataLoaderBuilder::item_bytes), and for staged batches; else the figure is 0.
+/// [`item_bytes`](crate::DataLoaderBuilder::item_bytes) (of items only), and for staged batches; else the
+/// figure is 0.
 /// The most is since the loader was built: it never falls from one epoch to the next. For which loader
 /// and how long: see [`DataWaitMetric`].
 #[derive(Clone)]

@@ -111,7 +111,8 @@ where
             failure: None,
         };
         batch.visit(&mut unpacker);
-        unpacker.failure.map_or(Ok(batch), Err)
+        unpacker.end()?;
+        Ok(batch)
     }
 }
 
@@ -215,6 +216,17 @@ struct Unpacker<'a> {
     failure: Option<BoxError>,
 }
 
+impl Unpacker<'_> {
+    /// Says what went wrong, and that a tensor has found no place.
+    fn end(self) -> Result<(), BoxError> {
+        match self.failure {
+            Some(failure) => Err(failure),
+            None if self.parcels.is_empty() => Ok(()),
+            None => Err("StagedBatch shows fewer tensors the second time than the first".into()),
+        }
+    }
+}
+
 impl TensorVisitor for Unpacker<'_> {
     fn tensor<const D: usize, K: Basic>(&mut self, tensor: &mut Tensor<D, K>) {
         let Some(parcel) = self.parcels.pop_front() else {
@@ -224,7 +236,78 @@ impl TensorVisitor for Unpacker<'_> {
         };
         match parcel.unpack(self.device) {
             Ok(moved) => *tensor = moved,
-            Err(error) => self.failure = Some(error.into()),
+            Err(error) => {
+                let error = format!(
+                    "StagedBatch shows other tensors the second time than the first: {error}"
+                );
+                self.failure.get_or_insert_with(|| error.into());
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::burn::Int;
+    use crate::slots::Slots;
+
+    /// Shows its tensors in another order the second time, or fewer.
+    struct Unsteady {
+        floats: Tensor<1>,
+        numbers: Tensor<1, Int>,
+        second: fn(&mut Self, &mut Unpacker<'_>),
+    }
+
+    /// What is said when the parcels of both tensors are put back.
+    fn unpacked(second: fn(&mut Unsteady, &mut Unpacker<'_>)) -> Option<String> {
+        let device = Device::default();
+        let mut batch = Unsteady {
+            floats: Tensor::zeros([1], &device),
+            numbers: Tensor::zeros([1], &device),
+            second,
+        };
+        let host = Host::new(Slots::new(None), false);
+        let pack = |data: TensorData| Parcel::pack(&data, &host).expect("there is memory");
+        let mut unpacker = Unpacker {
+            device: &device,
+            parcels: [
+                pack(TensorData::from([0.5_f32])),
+                pack(TensorData::from([7_i64])),
+            ]
+            .into(),
+            failure: None,
+        };
+        (batch.second)(&mut batch, &mut unpacker);
+        unpacker.end().err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn tensors_that_are_shown_in_another_order_are_refused() {
+        let in_order = unpacked(|batch, unpacker| {
+            unpacker.tensor(&mut batch.floats);
+            unpacker.tensor(&mut batch.numbers);
+        });
+        assert_eq!(in_order, None);
+        let swapped = unpacked(|batch, unpacker| {
+            unpacker.tensor(&mut batch.numbers);
+            unpacker.tensor(&mut batch.floats);
+        });
+        let swapped = swapped.expect("it is refused");
+        let words = ["the second time", "holds F32", "an integer tensor"];
+        assert!(words.iter().all(|it| swapped.contains(it)), "{swapped}");
+        let fewer = unpacked(|batch, unpacker| unpacker.tensor(&mut batch.floats));
+        assert!(fewer.expect("it is refused").contains("fewer tensors"));
+        let more = unpacked(|batch, unpacker| {
+            unpacker.tensor(&mut batch.floats);
+            unpacker.tensor(&mut batch.numbers);
+            unpacker.tensor(&mut batch.numbers);
+        });
+        assert!(more.expect("it is refused").contains("more tensors"));
+        let shaped = unpacked(|_batch, unpacker| {
+            let mut square: Tensor<2> = Tensor::zeros([1, 1], unpacker.device);
+            unpacker.tensor(&mut square);
+        });
+        assert!(shaped.expect("it is refused").contains("2 dimensions"));
     }
 }

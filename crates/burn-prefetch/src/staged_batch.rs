@@ -1,5 +1,8 @@
 //! Which tensors a batch holds, so that they can be moved.
 
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::marker::PhantomData;
+
 use crate::burn::{Basic, Tensor};
 
 /// A batch whose tensors can be moved to a device after a plain `Batcher` has made it: what
@@ -7,6 +10,7 @@ use crate::burn::{Basic, Tensor};
 ///
 /// `#[derive(StagedBatch)]` implements it for structs whose fields are tensors, values without tensors,
 /// and other such structs; `#[staged(skip)]` leaves a field alone.
+/// [What a field may be](derive@crate::StagedBatch) is told there.
 ///
 /// ```
 /// use burn::tensor::{Int, Tensor};
@@ -17,11 +21,17 @@ use crate::burn::{Basic, Tensor};
 ///     images: Tensor<4>,
 ///     labels: Tensor<1, Int>,
 ///     #[staged(skip)]
-///     paths: Vec<std::path::PathBuf>,
+///     taken: Option<std::time::SystemTime>,
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "nothing tells which tensors a `{Self}` holds",
+    label = "this is no `StagedBatch`",
+    note = "in a struct that derives `StagedBatch`, `#[staged(skip)]` above a field leaves it alone",
+    note = "for a type of your own derive or implement `StagedBatch`"
+)]
 pub trait StagedBatch {
-    /// Shows every tensor to the visitor, in one order.
+    /// Shows every tensor to the visitor, in one order: that of the first time every time.
     fn visit<V: TensorVisitor>(&mut self, visitor: &mut V);
 }
 
@@ -59,6 +69,36 @@ impl<T: StagedBatch> StagedBatch for Vec<T> {
     }
 }
 
+impl<T: StagedBatch> StagedBatch for VecDeque<T> {
+    fn visit<V: TensorVisitor>(&mut self, visitor: &mut V) {
+        for inner in self {
+            inner.visit(visitor);
+        }
+    }
+}
+
+/// The values; a map that nobody changes in between has one order.
+impl<K, T: StagedBatch, S> StagedBatch for HashMap<K, T, S> {
+    fn visit<V: TensorVisitor>(&mut self, visitor: &mut V) {
+        for inner in self.values_mut() {
+            inner.visit(visitor);
+        }
+    }
+}
+
+/// The values.
+impl<K, T: StagedBatch> StagedBatch for BTreeMap<K, T> {
+    fn visit<V: TensorVisitor>(&mut self, visitor: &mut V) {
+        for inner in self.values_mut() {
+            inner.visit(visitor);
+        }
+    }
+}
+
+impl<T: ?Sized> StagedBatch for PhantomData<T> {
+    fn visit<V: TensorVisitor>(&mut self, _visitor: &mut V) {}
+}
+
 impl<T: StagedBatch, const N: usize> StagedBatch for [T; N] {
     fn visit<V: TensorVisitor>(&mut self, visitor: &mut V) {
         for inner in self {
@@ -76,7 +116,8 @@ macro_rules! without_tensors {
     };
 }
 
-without_tensors!((), bool, char, String, std::path::PathBuf);
+without_tensors!((), bool, char, String, &'static str);
+without_tensors!(std::path::PathBuf, std::time::Duration);
 without_tensors!(
     u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64
 );

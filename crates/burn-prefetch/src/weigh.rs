@@ -1,7 +1,11 @@
 //! How many bytes a batch has: what was said of any beforehand, and of each that is made.
 
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use burn_prefetch_engine::{Cost, Upcoming};
 
@@ -51,19 +55,20 @@ impl SampleBytes {
 }
 
 impl Declared {
-    /// Whether the user said anything.
-    pub(crate) fn is_given(&self) -> bool {
-        self.max_batch.is_some() || self.item.is_some() || self.samples.is_some()
+    /// Whether the user said how large a batch is; items alone do not.
+    pub(crate) fn tell_batches(&self) -> bool {
+        self.max_batch.is_some() || self.samples.is_some()
     }
 
-    /// What a batch will take, that is measured once it is made or is not. Its items are alive until
-    /// then.
+    /// What a batch will take, that is measured once it is made or is not; not less than its rows. Its
+    /// items are alive until then.
     pub(crate) fn cost(&self, batch: &Upcoming<'_>, is_measured: bool) -> Cost {
         let of_all = |each: u64| each.saturating_mul(batch.len() as u64);
         let items = of_all(self.item.unwrap_or(0));
         let samples = || self.samples.as_ref().map(|samples| samples.of(batch));
-        let known = self.max_batch.or_else(samples);
-        match known.or_else(|| self.row.map(of_all)) {
+        let said = self.max_batch.or_else(samples);
+        // None is less than all.
+        match said.max(self.row.map(of_all)) {
             Some(bytes) => Cost::Known(items.saturating_add(bytes)),
             None if is_measured => Cost::Learned { items },
             None => Cost::Known(items),
@@ -104,7 +109,8 @@ impl<O> Weigh<O> {
 
 /// What knows how many bytes its values take: a tensor, or what is made of tensors.
 ///
-/// Derived for a struct of such, `#[bytes(skip)]` leaves a field out:
+/// Derived for a struct of such, `#[bytes(skip)]` leaves a field out;
+/// [what a field may be](derive@crate::ByteCount) and what it counts is told there:
 ///
 /// ```
 /// use burn::tensor::{Int, Tensor};
@@ -137,6 +143,30 @@ impl<O> Weigh<O> {
 /// # assert_eq!(loader.stats().largest_batch, Some(2 * (48 * 4 + labels as u64)));
 /// # assert!(batch.paths.is_empty());
 /// ```
+///
+/// For a type of your own that is no struct, implement it:
+///
+/// ```
+/// use burn_prefetch::ByteCount;
+///
+/// enum Label { Number(u32), Name(String) }
+///
+/// impl ByteCount for Label {
+///     fn byte_count(&self) -> usize {
+///         match self {
+///             Self::Number(number) => number.byte_count(),
+///             Self::Name(name) => name.byte_count(),
+///         }
+///     }
+/// }
+/// assert_eq!(Label::Number(7).byte_count() + Label::Name("seven".to_owned()).byte_count(), 9);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "nothing tells how many bytes a `{Self}` has",
+    label = "this is no `ByteCount`",
+    note = "in a struct that derives `ByteCount`, `#[bytes(skip)]` above a field leaves it out",
+    note = "for a type of your own derive or implement `ByteCount`"
+)]
 pub trait ByteCount {
     /// How many bytes.
     fn byte_count(&self) -> usize;
@@ -149,9 +179,40 @@ impl<const D: usize, K: Basic> ByteCount for Tensor<D, K> {
     }
 }
 
-impl<T: ByteCount> ByteCount for Vec<T> {
+/// Borrowed or boxed, and all else that is a list of values.
+impl<T: ByteCount> ByteCount for [T] {
     fn byte_count(&self) -> usize {
         self.iter().map(T::byte_count).sum()
+    }
+}
+
+impl<T: ByteCount> ByteCount for Vec<T> {
+    fn byte_count(&self) -> usize {
+        self.as_slice().byte_count()
+    }
+}
+
+impl<T: ByteCount> ByteCount for VecDeque<T> {
+    fn byte_count(&self) -> usize {
+        self.iter().map(T::byte_count).sum()
+    }
+}
+
+impl<K: ByteCount, V: ByteCount, S> ByteCount for HashMap<K, V, S> {
+    fn byte_count(&self) -> usize {
+        let entries = self.iter();
+        entries
+            .map(|(key, of)| key.byte_count() + of.byte_count())
+            .sum()
+    }
+}
+
+impl<K: ByteCount, V: ByteCount> ByteCount for BTreeMap<K, V> {
+    fn byte_count(&self) -> usize {
+        let entries = self.iter();
+        entries
+            .map(|(key, of)| key.byte_count() + of.byte_count())
+            .sum()
     }
 }
 
@@ -161,7 +222,14 @@ impl<T: ByteCount> ByteCount for Option<T> {
     }
 }
 
-impl<T: ByteCount> ByteCount for Box<T> {
+impl<T: ByteCount + ?Sized> ByteCount for Box<T> {
+    fn byte_count(&self) -> usize {
+        (**self).byte_count()
+    }
+}
+
+/// All that it holds, as if nobody else had it: what several batches share counts in each of them.
+impl<T: ByteCount + ?Sized> ByteCount for Arc<T> {
     fn byte_count(&self) -> usize {
         (**self).byte_count()
     }
@@ -169,13 +237,44 @@ impl<T: ByteCount> ByteCount for Box<T> {
 
 impl<T: ByteCount, const N: usize> ByteCount for [T; N] {
     fn byte_count(&self) -> usize {
-        self.iter().map(T::byte_count).sum()
+        self.as_slice().byte_count()
+    }
+}
+
+impl ByteCount for str {
+    fn byte_count(&self) -> usize {
+        self.len()
     }
 }
 
 impl ByteCount for String {
     fn byte_count(&self) -> usize {
         self.len()
+    }
+}
+
+impl ByteCount for Path {
+    fn byte_count(&self) -> usize {
+        self.as_os_str().len()
+    }
+}
+
+impl ByteCount for PathBuf {
+    fn byte_count(&self) -> usize {
+        self.as_path().byte_count()
+    }
+}
+
+/// 0: it is the program's, not the batch's.
+impl ByteCount for &'static str {
+    fn byte_count(&self) -> usize {
+        0
+    }
+}
+
+impl<T: ?Sized> ByteCount for PhantomData<T> {
+    fn byte_count(&self) -> usize {
+        0
     }
 }
 
@@ -190,7 +289,7 @@ macro_rules! of_one_size {
     };
 }
 
-of_one_size!((), bool, char);
+of_one_size!((), bool, char, Duration);
 of_one_size!(
     u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64
 );
@@ -221,8 +320,30 @@ mod tests {
             item: Some(10),
             ..Declared::default()
         };
-        assert!(both.is_given() && !Declared::default().is_given());
+        assert!(both.tell_batches() && !Declared::default().tell_batches());
+        let items = Declared {
+            item: Some(10),
+            ..Declared::default()
+        };
+        assert!(!items.tell_batches());
         assert_eq!(Weigh::<u8>(None).size(&0, &both), Some(7));
         assert_eq!(Weigh::new(|_: &u8| 3).size(&0, &both), Some(3));
+    }
+
+    #[test]
+    fn what_is_in_a_batch_counts_as_often_as_the_batch_has_it() {
+        let shared: Arc<[u16]> = Arc::from([1, 2, 3]);
+        assert_eq!([Arc::clone(&shared), shared].byte_count(), 12);
+        let named = HashMap::from([("a".to_owned(), vec![0_u8; 3])]);
+        assert_eq!(named.byte_count(), 4);
+        assert_eq!(BTreeMap::from([(1_u32, 2_u32)]).byte_count(), 8);
+        let boxed: Box<str> = "four".into();
+        let kind = PhantomData::<Vec<u8>>;
+        assert_eq!((boxed, "of the program", kind).byte_count(), 4);
+        let queue = VecDeque::from([Some(PathBuf::from("ab")), None]);
+        assert_eq!(
+            (queue, Duration::ZERO).byte_count(),
+            2 + size_of::<Duration>()
+        );
     }
 }
