@@ -12,8 +12,13 @@ const HARDLY: f64 = 0.05;
 /// Workers that sleep more than this share of their time have nothing to do.
 const IDLE: f64 = 0.3;
 
+/// A share of nothing is none.
+const NANO: Duration = Duration::from_nanos(1);
+
 /// Places in the window beyond those of batches in the making: one that is ready, one to follow.
 const SPARE: usize = 2;
+
+const NOTHING: &str = "nothing. Batches are there when they are asked for, or almost.";
 
 /// What is in force.
 #[derive(Clone, Copy, Debug)]
@@ -81,16 +86,19 @@ pub(crate) fn next(stats: &Stats, sight: &Sight<'_>) -> String {
 fn of_speed(stats: &Stats, sight: &Sight<'_>) -> String {
     let (waits, frame) = (&stats.waits, sight.frame);
     let share = |waited: Duration| waits.share() * waited.div_duration_f64(waits.sum.max(NANO));
-    if share(waits.sum.saturating_sub(waits.first)) < HARDLY {
-        return if frame.may_warm && share(waits.first) >= HARDLY {
-            "warm_next_epoch(true): what is waited for is the first batch of each epoch.".to_owned()
-        } else {
-            "nothing. Batches are there when they are asked for, or almost.".to_owned()
-        };
+    if share(waits.sum) < HARDLY {
+        return NOTHING.to_owned();
     }
     if frame.num_workers == 0 {
         let one = workers(frame, 1);
         return format!("{one}: every batch is made while next() waits for it.");
+    }
+    if share(waits.sum.saturating_sub(waits.first)) < HARDLY {
+        return if frame.may_warm && share(waits.first) >= HARDLY {
+            "warm_next_epoch(true): what is waited for is the first batch of each epoch.".to_owned()
+        } else {
+            NOTHING.to_owned()
+        };
     }
     let refused = stats.budget.is_some_and(|budget| budget.refused > 0);
     if sight.idle > IDLE && refused {
@@ -116,9 +124,6 @@ fn of_speed(stats: &Stats, sight: &Sight<'_>) -> String {
     }
     more_workers(sight)
 }
-
-/// A share of nothing is none.
-const NANO: Duration = Duration::from_nanos(1);
 
 fn more_workers(sight: &Sight<'_>) -> String {
     let frame = sight.frame;
