@@ -173,8 +173,8 @@ BUGS = [
         "a_warm_epoch_is_whole_and_within_the_window",
         "the last batches of the epoch before are not counted",
         "desk.rs",
-        "        self.look_before();\n        let admitted",
-        "        let admitted",
+        "        self.look_before();\n        self.issuer\n",
+        "        self.issuer\n",
     ),
     (
         "a_warm_epoch_is_whole_and_within_the_window",
@@ -193,7 +193,7 @@ BUGS = [
     (
         "a_resumed_pass_returns_what_was_missing_and_then_the_rest",
         "what was missing is left out",
-        "desk.rs",
+        "issuer.rs",
         "self.begins.nth(self.window.issued())",
         "self.window.issued() + self.begins.next()",
     ),

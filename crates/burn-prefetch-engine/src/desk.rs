@@ -7,6 +7,7 @@ use crate::assembly::{Assembly, Failure};
 use crate::claim::{Before, Claim, Leftover, Limits, Lost, PassConfig, Returned, Took, Which};
 use crate::cost::{Ahead, CostMemory, Costs};
 use crate::dock::{Dock, RoomAhead};
+use crate::issuer::Issuer;
 use crate::job::Job;
 use crate::ledger::Turn;
 use crate::plan::EpochPlan;
@@ -15,8 +16,6 @@ use crate::source::{Assembled, Outcome, Source};
 use crate::standing::Standing;
 use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use crate::ticket::{Cost, Ticket, Tickets};
-use crate::upcoming::Upcoming;
-use crate::window::Window;
 
 /// A batch with several parts on its way.
 struct Open<P> {
@@ -35,15 +34,12 @@ enum Phase {
 /// A state machine without a thread; [`Feed`](crate::feed::Feed) puts a lock around it.
 ///
 /// Invariants: the assembly of a batch with several parts is in `open` from its ticket until its
-/// last part is back; the turns of what is in `open` and `ring` are below `window.issued()`; nothing
-/// is claimed and nothing is put at or beyond `end`, which only falls.
+/// last part is back; what is in `open` and `ring` was issued; nothing is claimed and nothing is put
+/// that the issuer does not [want](Issuer::wants).
 pub(crate) struct Desk<S: Source> {
-    window: Window,
-    before: Option<Before>,
+    issuer: Issuer,
     limits: Limits,
     delivery: Delivery,
-    /// Which batches were returned before: a ticket is for the batch whose turn it is from there on.
-    begins: Standing,
     /// Items in a full batch.
     batch_len: usize,
     open: VecDeque<Open<S::Piece>>,
@@ -51,19 +47,9 @@ pub(crate) struct Desk<S: Source> {
     dock: Option<Dock<Assembled<S>>>,
     ring: Ring<Outcome<S>>,
     costs: Costs,
-    tickets: Tickets,
     phase: Phase,
-    /// How many batches have been finished.
-    put: usize,
-    /// No batch of this number or beyond is made: the pass ends, or failed, before it.
-    end: usize,
     /// The first batch that was lost.
     lost: Option<usize>,
-    /// How many batches are known to have been returned: read again only when the window is full, so
-    /// that reader and workers do not pull one cache line to and fro.
-    returned: usize,
-    /// What the next batch will take, by its number: asked for more often than it changes.
-    price: Option<(usize, Cost)>,
     /// The reader is inside `next()` and has nothing to return.
     asking: bool,
     /// The reader sleeps until the ring is ready,
@@ -97,11 +83,10 @@ impl<S: Source> Desk<S> {
             begins: Standing::default(),
         };
         let uploads = self.dock.as_ref().map(Dock::room);
-        let learned = (self.costs.following(), self.tickets.clone());
-        Self {
-            before: Some(before),
-            ..Self::with(learned, plan, (config, uploads))
-        }
+        let learned = (self.costs.following(), self.issuer.tickets().clone());
+        let mut desk = Self::with(learned, plan, (config, uploads));
+        desk.issuer.comes_after(before);
+        desk
     }
 
     /// `uploads`: how far ahead batches may be uploaded, where somebody else uploads.
@@ -122,22 +107,15 @@ impl<S: Source> Desk<S> {
         };
         Self {
             dock: uploads.map(|room| Dock::new(room, delivery)),
-            window: Window::new(ahead),
-            before: None,
+            issuer: Issuer::new((ahead, begins), plan.num_batches(), tickets),
             limits,
             delivery,
-            begins,
             batch_len,
             open: VecDeque::new(),
             ring: Ring::new(delivery),
             costs,
-            tickets,
             phase: Phase::Running,
-            put: 0,
-            end: plan.num_batches(),
             lost: None,
-            returned: 0,
-            price: None,
             asking: false,
             parked: false,
             uploads_itself: false,
@@ -151,10 +129,9 @@ impl<S: Source> Desk<S> {
         plan: &EpochPlan,
         returned: &AtomicUsize,
     ) -> Option<Claim<S::Piece>> {
-        let end = self.end;
-        let mut open = self.open.iter_mut();
+        let (issuer, mut open) = (&self.issuer, self.open.iter_mut());
         let oldest =
-            open.find(|open| open.assembly.number() < end && open.assembly.has_unclaimed());
+            open.find(|open| issuer.wants(open.assembly.number()) && open.assembly.has_unclaimed());
         let (number, which, piece, within) = match oldest {
             Some(open) => take_part(&mut open.assembly)?,
             None => self.issue(source, plan, returned)?,
@@ -212,13 +189,13 @@ impl<S: Source> Desk<S> {
         took: &Took,
     ) -> (Option<Assembled<S>>, bool) {
         self.learn(took);
-        if number >= self.end {
+        if !self.issuer.wants(number) {
             return (Some(assembled), false);
         }
         if assembled.is_err() {
-            self.end = number + 1;
+            self.issuer.ends_before(number + 1);
         }
-        let turn = self.begins.turn(number);
+        let turn = self.issuer.turn(number);
         match &mut self.dock {
             Some(dock) => {
                 let bytes = assembled.ticket.bytes();
@@ -255,19 +232,20 @@ impl<S: Source> Desk<S> {
         took: &Took,
     ) -> (Option<Outcome<S>>, bool) {
         self.learn(took);
-        if number >= self.end {
+        if !self.issuer.wants(number) {
             return (Some(outcome), false);
         }
         if outcome.is_err() {
-            self.end = match self.delivery {
+            self.issuer.ends_before(match self.delivery {
                 Delivery::InOrder => number + 1,
                 Delivery::AsFinished => 0,
-            };
+            });
         }
-        let turn = self.begins.turn(number);
+        let turn = self.issuer.turn(number);
         self.ring.put(turn, (number, outcome));
-        self.put += 1;
-        self.tickets.tally().waiting_in_line(self.ring.waiting());
+        self.issuer.finished_one();
+        let tally = self.issuer.tickets().tally();
+        tally.waiting_in_line(self.ring.waiting());
         let wake = self.parked && self.ring.is_ready();
         self.parked &= !wake;
         if wake {
@@ -284,7 +262,7 @@ impl<S: Source> Desk<S> {
         let pieces = open.iter_mut().flat_map(|open| open.assembly.abandon());
         let pieces = pieces.collect();
         let left = open.map(|open| open.ticket);
-        if number >= self.end || self.lost == Some(number) {
+        if !self.issuer.wants(number) || self.lost == Some(number) {
             return Lost {
                 pieces,
                 error: None,
@@ -292,10 +270,9 @@ impl<S: Source> Desk<S> {
             };
         }
         self.lost = Some(number);
-        let nothing = Cost::Known(0);
         Lost {
             pieces,
-            error: left.or_else(|| self.tickets.issue(nothing, Turn::Oldest)),
+            error: left.or_else(|| self.issuer.tickets().issue(Cost::Known(0), Turn::Oldest)),
             unwanted: None,
         }
     }
@@ -329,18 +306,7 @@ impl<S: Source> Desk<S> {
 
     /// Whether no batch is left to start.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.left() == 0
-    }
-
-    /// How many batches are left to start.
-    fn left(&self) -> usize {
-        let all = self.begins.turn(self.end);
-        all.saturating_sub(self.window.issued())
-    }
-
-    /// The batch that is started next.
-    fn upcoming(&self) -> usize {
-        self.begins.nth(self.window.issued())
+        self.issuer.left() == 0
     }
 
     /// Whether a batch is so cheap that waking a worker for each would cost more.
@@ -352,7 +318,7 @@ impl<S: Source> Desk<S> {
     /// what is to be dropped outside the lock; parts still out come back as unwanted, and the last of
     /// a batch brings its ticket.
     pub(crate) fn close(&mut self, memory: &CostMemory) -> Leftover<S> {
-        self.end = 0;
+        self.issuer.ends_before(0);
         self.phase = Phase::Closed;
         self.costs.leave(memory);
         let open = self.open.iter_mut();
@@ -374,72 +340,32 @@ impl<S: Source> Desk<S> {
         }
         if let Some(took) = took.assembly {
             self.costs.assembled(took);
-            if self.limits.ahead == Ahead::Learned && self.tickets.ahead().is_none() {
+            if self.limits.ahead == Ahead::Learned && self.issuer.tickets().ahead().is_none() {
                 let uploads = self.dock.as_ref().map_or(0, |dock| dock.room().batches);
                 let ahead = self.costs.ahead(self.batch_len) + uploads;
-                self.window.set_limit(ahead);
+                self.issuer.set_window(ahead);
             }
         }
     }
 
     /// Whether a batch may be started, and in which turn of the reader.
     fn may_issue(&mut self, source: &S, plan: &EpochPlan, returned: &AtomicUsize) -> Option<Turn> {
-        let number = self.upcoming();
-        if number >= self.end {
-            return None;
-        }
-        let cost = self.price(source, plan);
-        if let Some(ahead) = self.tickets.ahead() {
-            self.window.set_limit(ahead);
-        }
         self.look_before();
-        let admitted = self.has_room(cost);
-        if admitted.is_some() {
-            return admitted;
-        }
-        self.returned = returned.load(SeqCst);
-        self.has_room(cost)
-    }
-
-    /// What the next batch will take.
-    fn price(&mut self, source: &S, plan: &EpochPlan) -> Cost {
-        let number = self.upcoming();
-        match self.price {
-            Some((of, cost)) if of == number => cost,
-            Some(_) | None => {
-                let cost = source.cost(&Upcoming::new(plan, number));
-                self.price = Some((number, cost));
-                cost
-            }
-        }
-    }
-
-    fn has_room(&self, cost: Cost) -> Option<Turn> {
-        let Some(turn) = self.window.room(self.returned, self.asking) else {
-            if self.put == self.window.issued() {
-                self.tickets.tally().full(self.window.limit());
-            }
-            return None;
-        };
-        self.tickets.admits(cost, turn).then_some(turn)
+        self.issuer
+            .may_issue((source, plan), (returned, self.asking))
     }
 
     /// Counts what is left of the pass before.
     fn look_before(&mut self) {
-        let Some(before) = &self.before else { return };
-        let left = before.batches - before.returned.load(SeqCst);
-        self.window.set_before(left);
-        if let Some(dock) = &mut self.dock {
+        let left = self.issuer.look_before();
+        if let (Some(left), Some(dock)) = (left, &mut self.dock) {
             dock.set_before(left);
-        }
-        if left == 0 {
-            self.before = None;
         }
     }
 
     fn worth_waking(&self) -> bool {
-        let places = self.window.places(self.returned).min(self.left());
-        self.costs.worth_waking(places, self.batch_len)
+        self.costs
+            .worth_waking(self.issuer.places(), self.batch_len)
     }
 
     /// Starts a batch: gives its first part, and opens an assembly if there are others.
@@ -450,11 +376,8 @@ impl<S: Source> Desk<S> {
         returned: &AtomicUsize,
     ) -> Option<PartOf<S::Piece>> {
         let turn = self.may_issue(source, plan, returned)?;
-        let number = self.upcoming();
+        let (number, ticket) = self.issuer.issue((source, plan), turn)?;
         let len = plan.batch(number).len();
-        let cost = self.price(source, plan);
-        let ticket = self.tickets.issue(cost, turn)?;
-        self.window.issue();
         let pieces = source.open(len, self.costs.parts(len));
         if pieces.rest.is_empty() {
             return Some((number, Which::Whole(ticket), pieces.first, 0..len));

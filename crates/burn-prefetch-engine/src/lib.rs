@@ -37,6 +37,7 @@ mod error;
 mod evenly;
 mod feed;
 mod init;
+mod issuer;
 mod job;
 mod layout;
 mod ledger;
