@@ -16,6 +16,7 @@ mod logs;
 mod orders;
 mod passes;
 mod process;
+mod spans;
 mod storm;
 mod traces;
 mod turns;
@@ -39,6 +40,7 @@ pub use process::{
     LiveThreads, alone, eventually, expect_loader_threads, loader_threads, open_files,
     threads_begun_here,
 };
+pub use spans::{OnSpan, SpanFields};
 pub use storm::{Dice, Sky, UnderSky, Weather};
 pub use traces::{Kept, Traced, Traces, indices};
 pub use turns::Turns;

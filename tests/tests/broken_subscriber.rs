@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use burn::data::dataloader::DataLoader;
 use burn_prefetch::{LoadError, Stage};
-use burn_prefetch_tests::{Numbers, cause, eventually, for_each_case, loader, outcomes};
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use burn_prefetch_tests::{
+    Numbers, OnSpan, SpanFields, cause, eventually, for_each_case, loader, outcomes,
+};
 
 /// Batches of an epoch,
 const BATCHES: usize = 6;
@@ -19,48 +18,19 @@ const BATCH: usize = 8;
 /// and the one at which the subscriber panics.
 const BAD: usize = 3;
 
-/// Panics where the chosen span of that batch begins.
-struct Fragile;
-
-/// Which span that is.
+/// Which span of that batch it does not bear.
 static CHOSEN: AtomicUsize = AtomicUsize::new(0);
 const SPANS: [&str; 3] = ["fetch", "assemble", "upload"];
 
-struct Batch(Option<u64>);
-
-impl Visit for Batch {
-    fn record_u64(&mut self, field: &Field, value: u64) {
-        if field.name() == "batch" {
-            self.0 = Some(value);
-        }
-    }
-
-    fn record_debug(&mut self, _field: &Field, _value: &dyn std::fmt::Debug) {}
-}
-
-impl Subscriber for Fragile {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "burn_prefetch"
-    }
-
-    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
-        let mut batch = Batch(None);
-        attributes.record(&mut batch);
-        let chosen = SPANS[CHOSEN.load(Ordering::SeqCst)] == attributes.metadata().name();
-        assert!(!chosen || batch.0 != Some(BAD as u64), "no place for it");
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _span: &Id, _values: &Record<'_>) {}
-    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
-    fn event(&self, _event: &Event<'_>) {}
-    fn enter(&self, _span: &Id) {}
-    fn exit(&self, _span: &Id) {}
+fn bear(name: &str, fields: &SpanFields) {
+    let chosen = SPANS[CHOSEN.load(Ordering::SeqCst)] == name;
+    assert!(!chosen || fields["batch"] != BAD as u64, "no place for it");
 }
 
 #[test]
 fn a_subscriber_that_panics_ends_the_pass_and_no_worker() {
-    tracing::subscriber::set_global_default(Fragile).expect("it is the only one");
+    let fragile = OnSpan(|name, fields| bear(name, &fields));
+    tracing::subscriber::set_global_default(fragile).expect("it is the only one");
     let cases = (0..SPANS.len()).flat_map(|span| [true, false].map(|in_order| (span, in_order)));
     for_each_case(cases, |workers, (span, in_order)| {
         CHOSEN.store(span, Ordering::SeqCst);

@@ -1,65 +1,33 @@
 //! With the feature `tracing` there is a span for each fetch, assembly, upload and wait.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use burn::data::dataloader::DataLoader;
-use burn_prefetch_tests::{Numbers, for_each_worker_count, loader};
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use burn_prefetch_tests::{Numbers, OnSpan, SpanFields, for_each_worker_count, loader};
 
-/// What was opened: a name, and its fields.
-type Opened = (&'static str, BTreeMap<&'static str, u64>);
-
-/// Writes down every span of this crate.
+/// Every span that has begun: its name and fields.
 #[derive(Clone, Debug, Default)]
-struct Collector(Arc<Mutex<Vec<Opened>>>);
+struct Collector(Arc<Mutex<Vec<(&'static str, SpanFields)>>>);
 
 impl Collector {
-    fn take(&self, name: &str) -> Vec<BTreeMap<&'static str, u64>> {
+    fn put(&self, name: &'static str, fields: SpanFields) {
+        let mut all = self.0.lock().expect("a test has panicked");
+        all.push((name, fields));
+    }
+
+    fn take(&self, name: &str) -> Vec<SpanFields> {
         let mut all = self.0.lock().expect("a test has panicked");
         let spans = all.extract_if(.., |(opened, _)| *opened == name);
         spans.map(|(_, fields)| fields).collect()
     }
 }
 
-struct Fields(BTreeMap<&'static str, u64>);
-
-impl Visit for Fields {
-    fn record_u64(&mut self, field: &Field, value: u64) {
-        self.0.insert(field.name(), value);
-    }
-
-    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        panic!("{} is no number: {value:?}", field.name());
-    }
-}
-
-impl Subscriber for Collector {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "burn_prefetch" && *metadata.level() == Level::DEBUG
-    }
-
-    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
-        let mut fields = Fields(BTreeMap::new());
-        attributes.record(&mut fields);
-        let mut all = self.0.lock().expect("a test has panicked");
-        all.push((attributes.metadata().name(), fields.0));
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _span: &Id, _values: &Record<'_>) {}
-    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
-    fn event(&self, _event: &Event<'_>) {}
-    fn enter(&self, _span: &Id) {}
-    fn exit(&self, _span: &Id) {}
-}
-
 #[test]
 fn every_step_of_a_batch_is_a_span() {
     let collector = Collector::default();
-    tracing::subscriber::set_global_default(collector.clone()).expect("it is the only one");
+    let spans = collector.clone();
+    let subscriber = OnSpan(move |name, fields| spans.put(name, fields));
+    tracing::subscriber::set_global_default(subscriber).expect("it is the only one");
     for_each_worker_count(move |workers| {
         let loader = loader(workers).batch_size(4).start_epoch(3);
         let loader = loader
@@ -82,7 +50,7 @@ fn every_step_of_a_batch_is_a_span() {
     });
 }
 
-fn of_epoch_3(fields: &BTreeMap<&'static str, u64>) -> u64 {
+fn of_epoch_3(fields: &SpanFields) -> u64 {
     assert_eq!(fields["epoch"], 3);
     fields["batch"]
 }
