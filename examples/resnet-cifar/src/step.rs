@@ -36,6 +36,8 @@ pub(crate) struct Trainer {
 pub(crate) struct Done {
     /// Before the step; none where that is simulated.
     pub(crate) loss: Option<f32>,
+    /// How long it took to make of the batch what the network takes: nothing, unless it is bytes.
+    pub(crate) widened: Duration,
     /// How long the step took.
     pub(crate) stepped: Duration,
     /// How long it took to let go of the batch afterwards; nothing where the training itself
@@ -46,24 +48,27 @@ pub(crate) struct Done {
 impl Step {
     /// Does it with this batch, and looks at the clock.
     pub(crate) fn run(&mut self, batch: PictureBatch) -> anyhow::Result<Done> {
+        let given = Instant::now();
+        let batch = batch.normalised();
         let began = Instant::now();
+        let widened = began.duration_since(given);
         match self {
             Self::Train(trainer) => {
                 let loss = trainer.step(batch)?;
                 Ok(Done {
                     loss: Some(loss),
+                    widened,
                     stepped: began.elapsed(),
                     dropped: Duration::ZERO,
                 })
             }
             Self::Simulated(wait) => {
-                // What the device would do is a part of the step that is simulated.
-                let batch = batch.normalised();
-                pause(wait.saturating_sub(began.elapsed()));
+                pause(*wait);
                 let ended = Instant::now();
                 drop(batch);
                 Ok(Done {
                     loss: None,
+                    widened,
                     stepped: ended.duration_since(began),
                     dropped: ended.elapsed(),
                 })

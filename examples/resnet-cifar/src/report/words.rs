@@ -117,16 +117,19 @@ pub(super) fn legend(rows: &[Row], swept: bool) -> Vec<String> {
     };
     let steps = row.run.steps - row.run.warm_up_steps;
     let runs = match row.images_per_second_of_runs.len() {
-        1 => format!("median of the {steps} steps after warm-up"),
+        1 => format!("of {steps} steps after warm-up, by all of their time"),
         runs => format!(
-            "median of {runs} runs, each the median of its {steps} steps after warm-up \
+            "of {steps} steps after warm-up, by all of their time; median of {runs} runs \
              (slowest–fastest run)"
         ),
     };
     let mut lines = vec![
         format!("images/s: {runs}. CPU: of the whole process, warm-up left out."),
-        "A step's time is the wait in next(), the step and dropping the batch; what is measured is read \
-         between steps, or after the last."
+        "A step's time is the wait for data, the step and dropping the batch, so images/s are the batch \
+         size by the mean of that; what is measured is read between steps, or after the last."
+            .to_owned(),
+        "Waiting for data: in next(), and widening staged bytes on the training thread, which other \
+         loaders leave to their workers."
             .to_owned(),
         "next(): how long the training thread waited in it; half, 95 % and 99 % of all waits were \
          shorter."

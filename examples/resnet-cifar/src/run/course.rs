@@ -44,8 +44,8 @@ pub(super) struct Course {
 impl Loop<'_> {
     /// Runs all steps, over as many epochs as they take.
     ///
-    /// A step's time is three parts, and nothing of it is left over: the wait for a batch, the
-    /// step, the drop of the batch. What the measurement itself does lies between two steps: some
+    /// A step's time is four parts, and nothing of it is left over: the wait for a batch, the widening of
+    /// one of bytes, the step, the drop of the batch. What the measurement itself does lies between two steps: some
     /// microseconds.
     pub(super) fn run(&self, epochs: &mut Epochs, step: &mut Step) -> anyhow::Result<Course> {
         let mut course = Course::new(self.warm_up as usize);
@@ -61,6 +61,7 @@ impl Loop<'_> {
             course.samples.push(Sample {
                 images,
                 waited,
+                widened: done.widened,
                 stepped: done.stepped,
                 dropped: done.dropped,
             });

@@ -37,9 +37,10 @@ pub(crate) struct Run {
     pub(crate) model: String,
     /// The wait that replaced the training step; null where the network was trained.
     pub(crate) step_ms: Option<u64>,
-    /// The median over the steps.
+    /// The images of all steps after the warm-up by their time.
     pub(crate) images_per_second: f64,
-    /// The share of time in which the training thread had no batch, 0 to 1.
+    /// The share of time in which the training thread had no batch that the network takes, 0 to 1: it was
+    /// in `next()`, or widened bytes.
     pub(crate) wait_share: f64,
     /// The share that went into steps.
     pub(crate) step_share: f64,
