@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use burn::data::dataloader::DataLoader;
 use burn::tensor::Device as BurnDevice;
-use burn_prefetch::{EffectiveConfig, PrefetchDataLoader, Rowwise, StagedBatcher, StagingStats};
+use burn_prefetch::{
+    EffectiveConfig, MemoryBudget, PrefetchDataLoader, Rowwise, StagedBatcher, StagingStats,
+};
 
 use crate::batch::PictureBatch;
 use crate::batcher::{self, PictureBatcher};
@@ -15,7 +17,7 @@ use crate::device::Device;
 use crate::gauge::Gauge;
 use crate::items::{PictureDataset, PictureItem};
 use crate::rows::Rows;
-use crate::staged::PictureRows;
+use crate::staged::{self, PictureRows};
 
 /// A loader of this project's as its own type.
 pub(crate) type Ours = PrefetchDataLoader<PictureBatch>;
@@ -31,6 +33,14 @@ pub(crate) struct Feed<'a> {
     /// The epoch that the training starts with, from 0 (burn-prefetch only: Burn's loader cannot
     /// be told).
     pub(crate) epoch: usize,
+    /// What all loaders that are made with it may have alive together.
+    pub(crate) budget: Option<&'a MemoryBudget>,
+}
+
+/// The budget that these settings are about.
+pub(crate) fn budget(args: &LoaderArgs) -> Option<MemoryBudget> {
+    let Size(bytes) = args.memory_budget?;
+    Some(MemoryBudget::new(bytes))
 }
 
 /// What a pass over the pictures is for.
@@ -88,6 +98,17 @@ impl Feed<'_> {
         self.ours(args, Pass::Testing).map(Fed::ours)
     }
 
+    /// What one batch takes while it is made, its items included.
+    pub(crate) fn batch_bytes(&self, args: &LoaderArgs) -> u64 {
+        let (count, side) = (self.setup.batch_size.get(), self.pictures.side);
+        let bytes = if args.is_staged(self.setup.device) {
+            count * staged::row_bytes(side)
+        } else {
+            batcher::bytes(count, side) + count * self.pictures.item_bytes()
+        };
+        bytes as u64
+    }
+
     fn burns(&self) -> Fed {
         let rows = Rows::new(self.gauge);
         let loader = burn::data::dataloader::DataLoaderBuilder::new(self.batcher())
@@ -128,18 +149,17 @@ impl Feed<'_> {
             .batch_size(self.setup.batch_size.get())
             .num_workers(usize::from(self.setup.workers))
             .set_device(self.device.clone());
-        if pass == Pass::Testing {
-            return builder;
+        if pass == Pass::Training {
+            builder = builder.shuffle(self.setup.seed).start_epoch(self.epoch);
         }
-        builder = builder.shuffle(self.setup.seed).start_epoch(self.epoch);
         if let Some(factor) = args.prefetch_factor {
             builder = builder.prefetch_factor(factor);
         }
         if let Some(total) = args.prefetch {
             builder = builder.prefetch(total);
         }
-        if let Some(Size(bytes)) = args.memory_budget {
-            builder = builder.memory_budget(bytes);
+        if let Some(budget) = self.budget {
+            builder = builder.memory_budget(budget);
         }
         builder
     }
@@ -292,6 +312,7 @@ mod tests {
             device: &BurnDevice::flex(),
             workload: Workload::Memory,
             epoch,
+            budget: None,
         };
         let loader = feed.training(args).unwrap().loader;
         // As burn-train does, which never reads the loader that it was given.

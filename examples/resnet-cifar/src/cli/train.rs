@@ -70,7 +70,8 @@ pub(crate) struct LoaderArgs {
     #[arg(long, value_name = "N", value_parser = within(0..=MOST_AHEAD))]
     pub(crate) prefetch: Option<usize>,
     /// Bytes of batches alive at most, 1KiB to 1024GiB or a number of MiB (burn-prefetch only), and
-    /// one batch at least. The strictest of the three wins.
+    /// one batch at least; for training and testing together. The strictest of this, --prefetch and
+    /// --prefetch-factor wins.
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory_budget: Option<Size>,
     #[command(flatten)]

@@ -7,6 +7,7 @@ mod headline;
 mod outputs;
 mod row;
 
+use std::collections::BTreeSet;
 use std::env;
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
@@ -48,6 +49,12 @@ pub(crate) fn compare(args: &CompareArgs) -> anyhow::Result<()> {
     gpu::note(args.run.setup.device);
     let started = Instant::now();
     let rows = Stage::set(args)?.rows(&contenders.all)?;
+    let known = rows.iter().map(|row| &row.run);
+    let known = known.filter_map(|run| run.memory_budget_bytes.zip(run.reserved_bytes));
+    let too_small = known.filter(|(budget, batch)| batch > budget);
+    for (budget, batch) in too_small.collect::<BTreeSet<_>>() {
+        note::of_budget(budget, batch);
+    }
     let comparison = Comparison {
         command: report::command_line(env::args()),
         swept: args.sweep.is_some(),

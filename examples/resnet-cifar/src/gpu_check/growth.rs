@@ -72,6 +72,7 @@ fn loader(card: &Card, staging: Staging) -> anyhow::Result<Arc<dyn DataLoader<Pi
         device: &card.device,
         workload: Workload::Memory,
         epoch: 0,
+        budget: None,
     };
     let args = LoaderArgs {
         staging: StagingArgs::plain(staging),

@@ -92,6 +92,7 @@ fn measure(
     let device = setup.device.open()?;
     let (mut step, baseline) = Baseline::of(|| first_step(run, pictures, &device));
     let gauge = Gauge::new(setup.batch_size.get());
+    let budget = loader::budget(args);
     let feed = Feed {
         setup,
         pictures,
@@ -99,6 +100,7 @@ fn measure(
         device: &device,
         workload: run.workload,
         epoch: 0,
+        budget: budget.as_ref(),
     };
     let loading = feed.training(args)?;
     let timeline = Timeline::start(&gauge)?;

@@ -13,7 +13,7 @@ use super::steps::Learning;
 
 /// What burn-train keeps, in its order: each has a file.
 pub(super) const PARTS: [&str; 3] = ["model", "optim", "scheduler"];
-const MANIFEST: &str = "manifest";
+pub(super) const MANIFEST: &str = "manifest";
 
 /// Where a checkpoint is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,9 +69,34 @@ impl Checkpoint {
         Ok(())
     }
 
+    /// Fails where a file is not what was written down, if anything was.
+    pub(super) fn check_sums(&self) -> anyhow::Result<()> {
+        let checked = self.checked();
+        checked.map_err(|damage| anyhow!("{damage:#}; {}", self.way_out()))?;
+        Ok(())
+    }
+
+    /// Whether there is a manifest; then all that it names is there and as it was.
+    fn checked(&self) -> anyhow::Result<bool> {
+        let place = self.manifest();
+        let Some(manifest) = Manifest::read(&place)? else {
+            return Ok(false);
+        };
+        for part in PARTS.map(|part| self.file(part)) {
+            let name = part.file_name().unwrap_or_default().to_string_lossy();
+            ensure!(
+                manifest.files.contains_key(&*name),
+                "{} does not belong to {name}",
+                place.display()
+            );
+        }
+        manifest.check(self.folder())?;
+        Ok(true)
+    }
+
     fn check_files(&self) -> anyhow::Result<()> {
-        if let Some(manifest) = Manifest::read(&self.manifest())? {
-            return manifest.check(self.folder());
+        if self.checked()? {
+            return Ok(());
         }
         let [model, optimizer, scheduler] = PARTS.map(|part| self.file(part));
         for file in [&model, &optimizer, &scheduler] {

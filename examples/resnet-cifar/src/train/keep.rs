@@ -1,6 +1,6 @@
 //! The folder that a training leaves: what was trained, its checkpoints, its metrics.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
@@ -30,6 +30,8 @@ pub(super) struct Kept {
     pub(super) epoch: usize,
     /// Where to go on in the middle of the epoch after.
     pub(super) midway: Option<Midway>,
+    /// No other training has the folder as long as this lives; the system lets go of it with the process.
+    _lock: Option<File>,
 }
 
 impl Kept {
@@ -45,13 +47,23 @@ impl Kept {
             "--out {shown} is a file; choose a folder, or a name that is still free"
         );
         let identity = Identity::of(&args.setup, pictures);
+        let cannot = || format!("cannot make the folder {shown}");
         if args.resume {
-            return Self::resume(args, folder, &identity);
+            let lock = folder.is_dir().then(|| lock(folder)).transpose()?;
+            let kept = Self::resume(args, folder, &identity)?;
+            return Ok(Self {
+                _lock: lock,
+                ..kept
+            });
         }
+        fs::create_dir_all(folder).with_context(cannot)?;
+        let lock = lock(folder)?;
         expect_free(folder)?;
-        let kept = Self::at(folder, (0, None));
-        fs::create_dir_all(kept.checkpoints())
-            .with_context(|| format!("cannot make the folder {shown}"))?;
+        let kept = Self {
+            _lock: Some(lock),
+            ..Self::at(folder, (0, None))
+        };
+        fs::create_dir_all(kept.checkpoints()).with_context(cannot)?;
         kept.tidy()?;
         identity.write(&folder.join(IDENTITY))?;
         Ok(kept)
@@ -112,6 +124,7 @@ impl Kept {
             folder: folder.to_owned(),
             epoch,
             midway,
+            _lock: None,
         }
     }
 
@@ -168,6 +181,20 @@ impl Kept {
             Ok((0, None)) => "there is no checkpoint yet: begin again",
             Ok(_) | Err(_) => "go on with --resume",
         }
+    }
+}
+
+/// Takes the folder for this training alone. Nothing is written for that.
+fn lock(folder: &Path) -> anyhow::Result<File> {
+    let shown = folder.display();
+    let cannot = || format!("cannot take the folder {shown}");
+    let file = File::open(folder).with_context(cannot)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => bail!(
+            "{shown} is in use by another training; choose another folder for --out, or wait for its end"
+        ),
+        Err(TryLockError::Error(error)) => Err(error).with_context(cannot),
     }
 }
 

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use burn::module::Module;
 use burn::optim::ModuleOptimizer;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
@@ -37,6 +37,7 @@ impl Midway {
         let mut last: Option<Self> = None;
         for folder in folders {
             let found = Self::read(folder)?;
+            found.expect_name()?;
             let place = |midway: &Self| (midway.state.epoch(), midway.state.batch());
             if last.as_ref().is_none_or(|last| place(last) < place(&found)) {
                 last = Some(found);
@@ -54,11 +55,24 @@ impl Midway {
                 folder.display()
             )
         };
+        Checkpoint::Midway(folder.clone()).check_sums()?;
         let text =
             fs::read(&file).with_context(|| format!("{shown} cannot be read; {}", way_out()))?;
         let state = serde_json::from_slice(&text)
             .with_context(|| format!("{shown} is damaged; {}", way_out()))?;
         Ok(Self { folder, state })
+    }
+
+    /// What is in it is what its name says.
+    fn expect_name(&self) -> anyhow::Result<()> {
+        let (name, state) = (self.name(), &self.state);
+        let own = name_of(state);
+        ensure!(
+            name == own,
+            "{} holds what belongs into {own}; remove the folder to go on from before",
+            self.folder.display()
+        );
+        Ok(())
     }
 
     pub(super) fn checkpoint(&self) -> Checkpoint {
@@ -104,8 +118,7 @@ impl Saver {
     ) -> anyhow::Result<()> {
         let before = place::midway(&self.checkpoints)?;
         let unfinished = self.checkpoints.join(UNFINISHED);
-        let name = format!("{MIDWAY}{}-{}", state.epoch() + 1, state.batch());
-        let place = self.checkpoints.join(name);
+        let place = self.checkpoints.join(name_of(state));
         let write = || -> anyhow::Result<()> {
             remove_if_there(&unfinished)?;
             fs::create_dir_all(&unfinished)?;
@@ -136,6 +149,11 @@ impl Saver {
 }
 
 /// A folder that is being written.
+/// The folder of a checkpoint at this place.
+fn name_of(state: &LoaderState) -> String {
+    format!("{MIDWAY}{}-{}", state.epoch() + 1, state.batch())
+}
+
 struct Unfinished<'a> {
     folder: &'a Path,
     manifest: Manifest,

@@ -27,6 +27,7 @@ use burn::train::Interrupter;
 
 use crate::cli::{Setup, TrainArgs, Workload};
 use crate::data::{Owner, Pictures, Request, Split};
+use crate::loader;
 use crate::model::ResNet;
 use crate::note::note;
 use journal::Printing;
@@ -59,6 +60,7 @@ pub(crate) fn train(args: &TrainArgs) -> anyhow::Result<()> {
         args,
         device,
         kept,
+        budget: loader::budget(&args.loader),
         printing: printing(args),
         trouble: Trouble::new(interrupter.clone()),
         interrupter,

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::checkpoint::PARTS;
+use super::checkpoint::{MANIFEST, PARTS};
 use super::manifest::is_unfinished;
 
 /// A folder of one in the middle of an epoch; epoch, from 1, and batch stand behind.
@@ -41,8 +41,11 @@ pub(super) fn epochs(folder: &Path) -> io::Result<BTreeSet<usize>> {
 }
 
 fn epoch(name: &str) -> Option<usize> {
-    let (part, number) = name.strip_suffix(".bpk")?.split_once('-')?;
-    PARTS.contains(&part).then(|| number.parse().ok())?
+    let (name, ending) = name.rsplit_once('.')?;
+    let (part, number) = name.split_once('-')?;
+    let is_part = ending == "bpk" && PARTS.contains(&part);
+    let is_manifest = ending == "json" && part == MANIFEST;
+    (is_part || is_manifest).then(|| number.parse().ok())?
 }
 
 /// The folders of those in the middle of epochs.

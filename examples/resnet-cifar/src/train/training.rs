@@ -21,11 +21,14 @@ use super::screen::Screen;
 use super::steps::Learning;
 use super::trouble::Trouble;
 use super::{INTERRUPTED, epochs, watch};
+use burn_prefetch::MemoryBudget;
+
 use crate::cli::{TrainArgs, Workload};
 use crate::data::{Pictures, Unreadable};
 use crate::gauge::Gauge;
 use crate::interrupt::{self, Interrupted};
 use crate::loader::{Fed, Feed};
+use crate::note;
 use crate::step;
 
 /// One training, from the first epoch that is missing to the last that is wanted.
@@ -33,6 +36,8 @@ pub(super) struct Training<'a> {
     pub(super) args: &'a TrainArgs,
     pub(super) device: Device,
     pub(super) kept: Option<Kept>,
+    /// Of both loaders together.
+    pub(super) budget: Option<MemoryBudget>,
     pub(super) printing: Printing,
     pub(super) interrupter: Interrupter,
     pub(super) trouble: Trouble,
@@ -100,6 +105,10 @@ impl Training<'_> {
         let gauge = Gauge::new(args.setup.batch_size.get());
         let feed = self.feed(pictures, &gauge, &self.device);
         let batches = feed.training(&args.loader)?;
+        let (budget, batch) = (self.budget.as_ref(), feed.batch_bytes(&args.loader));
+        if let Some(budget) = budget.map(MemoryBudget::limit).filter(|it| *it < batch) {
+            note::of_budget(budget, batch);
+        }
         let Some(loader) = &batches.ours else {
             return Ok((batches, None));
         };
@@ -133,6 +142,7 @@ impl Training<'_> {
             device,
             workload: Workload::Memory,
             epoch: self.kept.as_ref().map_or(0, |kept| kept.epoch),
+            budget: self.budget.as_ref(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! A memory budget holds by the count of the guards, and its rows say so.
 
-use crate::support::{count, misused, printed, text};
+use crate::support::{count, misused, printed, text, trainer};
 use serde_json::Value;
 
 /// Of 16 pictures of 3 × 32 × 32: as bytes with a class, as floats with a class, as rows.
@@ -109,6 +109,34 @@ fn a_budget_of_the_command_line_is_every_contenders_but_burns() {
     }
     assert!(rows[0]["memory_budget_bytes"].is_null());
     assert!(table.contains("1.00 MiB"), "{table}");
+}
+
+#[test]
+fn a_budget_of_a_training_holds_for_its_test_too_and_one_below_a_batch_says_so() {
+    let output = trainer(&[
+        "train",
+        "--images",
+        "128",
+        "--epochs",
+        "1",
+        "--batch-size",
+        "8",
+        "--workers",
+        "2",
+        "--memory-budget",
+        "1KiB",
+    ]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let most = said
+        .split(" MiB at most")
+        .map(|before| before.rsplit(' ').next());
+    let most: Vec<f64> = most.filter_map(|word| word?.parse().ok()).collect();
+    // A batch of 8 has 0.117 MiB, of training and of testing.
+    assert_eq!(most, [0.12, 0.12], "{said}");
+    let noted = String::from_utf8(output.stderr).unwrap();
+    let words = "note: a memory budget of 1.00 KiB is less than one batch takes, 120.07 KiB";
+    assert!(noted.starts_with(words), "{noted}");
+    assert_eq!(noted.lines().count(), 1, "{noted}");
 }
 
 #[test]

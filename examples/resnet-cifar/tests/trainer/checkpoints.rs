@@ -76,7 +76,42 @@ fn a_damaged_checkpoint_in_the_middle_of_an_epoch_is_refused_too() {
     let names = ["model.bpk", "optim.bpk", "scheduler.bpk"];
     let args = stepwise(&out, &["--epochs", "1", "--resume"]);
     check_damages(&folder, names, &args);
+    // Its place, too, is believed only if it is what was written.
+    check_damages(&folder, ["loader.json", "optim.bpk", "model.bpk"], &args);
+    let other = folder.with_file_name("step-1-99");
+    fs::rename(&folder, &other).unwrap();
+    let said = refused(&args);
+    assert!(said.contains("step-1-99 holds what belongs into"), "{said}");
+    fs::rename(&other, &folder).unwrap();
     printed(&args);
+}
+
+#[test]
+fn a_checkpoint_that_is_gone_or_another_ones_is_not_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("run");
+    printed(&small(&out, &["--epochs", "2"]));
+    let args = small(&out, &["--epochs", "3", "--resume"]);
+    let at = |name: &str| out.join("checkpoint").join(name);
+    let second = ["model-2.bpk", "optim-2.bpk", "scheduler-2.bpk"];
+    for name in second {
+        fs::remove_file(at(name)).unwrap();
+    }
+    let said = refused(&args);
+    assert!(said.contains("model-2.bpk is missing"), "{said}");
+    for name in second.iter().chain(&["manifest-2.json"]) {
+        fs::copy(at(&name.replace('2', "1")), at(name)).unwrap();
+    }
+    let said = refused(&args);
+    assert!(
+        said.contains("manifest-2.json does not belong to model-2.bpk"),
+        "{said}"
+    );
+    fs::remove_file(at("manifest-2.json")).unwrap();
+    for name in second {
+        fs::remove_file(at(name)).unwrap();
+    }
+    assert!(printed(&args).contains("\nepoch 2: "));
 }
 
 #[test]

@@ -9,7 +9,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{PICTURE, text};
+use crate::keep::small;
+use crate::support::{PICTURE, refused, text};
 
 /// Far more than anything here takes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -135,6 +136,27 @@ fn an_interrupted_training_ends_with_130_and_says_what_can_be_done() {
     signal(&child, "-TERM");
     let said = "interrupted; go on with --resume\n".to_owned();
     assert_eq!(ended(child), (Some(130), said));
+}
+
+#[test]
+fn a_folder_is_one_trainings_as_long_as_that_lives() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("run");
+    let mut child = after_an_epoch(&["--out", text(&out)]);
+    let first = out.join("checkpoint/manifest-1.json");
+    in_time("there is no checkpoint", move || {
+        while !first.exists() {
+            thread::yield_now();
+        }
+    });
+    for more in [&["--seed", "2"][..], &["--resume"]] {
+        let said = refused(&small(&out, more));
+        assert!(said.contains("run is in use by another training"), "{said}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = refused(&small(&out, &["--epochs", "1", "--resume"]));
+    assert!(said.contains("asks for no more"), "{said}");
 }
 
 #[test]
