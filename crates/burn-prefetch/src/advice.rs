@@ -20,14 +20,23 @@ const SPARE: usize = 2;
 
 const NOTHING: &str = "nothing. Batches are there when they are asked for, or almost.";
 
+/// What the number of workers comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hired {
+    /// `num_workers(n)`.
+    ByNumber,
+    /// [`Workers`](crate::Workers) that others may share.
+    Shared,
+    /// What was measured.
+    Automatically,
+}
+
 /// What is in force.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub(crate) num_workers: usize,
-    /// Whether they are given as [`Workers`](crate::Workers).
-    pub(crate) shared_workers: bool,
-    /// Whether their number changes by itself.
-    pub(crate) auto_workers: bool,
+    /// What their number comes from.
+    pub(crate) hired: Hired,
     /// How many threads have been given up and are not back.
     pub(crate) disowned: usize,
     /// Items in a batch, where all have as many.
@@ -37,6 +46,8 @@ pub(crate) struct Frame {
     /// and what was set for that.
     pub(crate) prefetch: Option<usize>,
     pub(crate) prefetch_factor: Option<usize>,
+    /// Whether batches are uploaded while `next()` waits for them, although a thread is there for it.
+    pub(crate) uploads_late: bool,
     /// Whether the next epoch could begin early and does not.
     pub(crate) may_warm: bool,
 }
@@ -106,6 +117,9 @@ fn of_speed(stats: &Stats, sight: &Sight<'_>) -> String {
                 for another batch."
             .to_owned();
     }
+    if sight.idle > IDLE && frame.uploads_late {
+        return "device_prefetch(1): every batch is uploaded while next() waits for it.".to_owned();
+    }
     if sight.idle > IDLE {
         let now = match frame.window {
             WindowConfig::Batches(batches) => (batches as u64).max(1),
@@ -155,12 +169,10 @@ fn in_all(frame: &Frame, workers: usize) -> Option<usize> {
 
 /// What sets so many workers.
 fn workers(frame: &Frame, workers: usize) -> String {
-    if frame.auto_workers {
-        "a larger cpu_share or more cores".to_owned()
-    } else if frame.shared_workers {
-        format!("Workers::new({workers})")
-    } else {
-        format!("num_workers({workers})")
+    match frame.hired {
+        Hired::ByNumber => format!("num_workers({workers})"),
+        Hired::Shared => format!("Workers::new({workers})"),
+        Hired::Automatically => "a larger cpu_share or more cores".to_owned(),
     }
 }
 

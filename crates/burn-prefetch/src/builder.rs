@@ -198,8 +198,8 @@ impl<I, O, M: Stages> DataLoaderBuilder<I, O, M> {
 
     /// How many bytes may be page-locked (default: as many as the batches need that are alive).
     ///
-    /// Slots are rounded up, by a quarter at most. Where the budget is used up a batch goes through
-    /// pageable memory, and is [counted](crate::StagingStats::pageable_fallbacks); nobody waits. Loaders
+    /// Slots are rounded up, by a quarter at most, and have at least 4,096 bytes. With 0 none is page-locked,
+    /// as with `pin_memory(false)`. Where the budget is used up a batch goes through pageable memory, and is [counted](crate::StagingStats::pageable_fallbacks); nobody waits. Loaders
     /// for the same device share its slots, and their budgets are one.
     #[must_use]
     pub fn pinned_budget(self, bytes: u64) -> Self {

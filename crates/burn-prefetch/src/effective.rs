@@ -68,14 +68,17 @@ impl fmt::Display for StagingConfig {
         };
         write!(f, "in {memory} memory")?;
         if let Some(bytes) = self.pinned_budget {
-            write!(f, " of {bytes} bytes at most")?;
+            write!(f, " of {} at most", count(bytes, "byte", "bytes"))?;
         }
         match self.device_prefetch {
-            Some(batches) => write!(f, ", {batches} batches ahead on the device")?,
+            Some(batches) => {
+                let batches = count(batches as u64, "batch", "batches");
+                write!(f, ", {batches} ahead on the device")?;
+            }
             None => f.write_str(", uploaded by whoever assembles")?,
         }
         match self.device_budget {
-            Some(bytes) => write!(f, " with {bytes} bytes at most"),
+            Some(bytes) => write!(f, " with {} at most", count(bytes, "byte", "bytes")),
             None => Ok(()),
         }
     }

@@ -88,7 +88,7 @@ fn waits(stats: &Stats, sight: &Sight) -> String {
     let waits = &stats.waits;
     let each = |whole: Duration| whole.div_f64(real(waits.count));
     let mut text = format!(
-        "Waits: {:.0} of 100 batches were ready; next() waited {:.1?} in all, {:.0} % of the time, 99 of \
+        "Waits: {:.0} % of batches were ready; next() waited {:.1?} in all, {:.0} % of the time, 99 of \
          100 times no longer than {:.1?}, at most {:.1?}.",
         waits.readiness() * 100.0,
         waits.sum,
@@ -178,6 +178,7 @@ fn amount(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advice::Hired;
     use burn_prefetch_engine::{BudgetStats, SlowItem, WaitStats, Work, WorkerStats};
 
     const fn millis(millis: u64) -> Duration {
@@ -187,8 +188,7 @@ mod tests {
     fn frame(num_workers: usize) -> Frame {
         Frame {
             num_workers,
-            shared_workers: false,
-            auto_workers: false,
+            hired: Hired::ByNumber,
             disowned: 0,
             batch_size: Some(32),
             window: match num_workers {
@@ -197,6 +197,7 @@ mod tests {
             },
             prefetch: Some(4).filter(|_| num_workers > 0),
             prefetch_factor: None,
+            uploads_late: false,
             may_warm: num_workers > 0,
         }
     }
@@ -260,7 +261,7 @@ mod tests {
             explain(&stats, &frame(0)),
             "Bounded: 1 batch, made when next() asks for it; at most 1 was, with 1.00 MiB; with the one in \
              use (1 + 1) × 1.00 MiB = 2.00 MiB.\n\
-             Waits: 0 of 100 batches were ready; next() waited 500.0ms in all, 25 % of the time, 99 of \
+             Waits: 0 % of batches were ready; next() waited 500.0ms in all, 25 % of the time, 99 of \
              100 times no longer than 50.0ms, at most 100.0ms. A batch takes 4.0ms to fetch and 1.0ms to \
              assemble.\n\
              Ceiling: the calling thread makes 200 batches a second at most.\n\
@@ -277,7 +278,7 @@ mod tests {
             explain(&stats, &frame(2)),
             "Bounded: at most 4 batches alive; at most 4 were, with 4.00 MiB; with the one in use \
              (4 + 1) × 1.00 MiB = 5.00 MiB.\n\
-             Waits: 98 of 100 batches were ready; next() waited 10.0ms in all, 0 % of the time, 99 of 100 \
+             Waits: 98 % of batches were ready; next() waited 10.0ms in all, 0 % of the time, 99 of 100 \
              times no longer than 1.0ms, at most 2.0ms. A batch takes 4.0ms to fetch and 1.0ms to \
              assemble.\n\
              Ceiling: 2 workers make 400 batches a second at most.\n\
@@ -292,7 +293,7 @@ mod tests {
             explain(&fetching, &frame(2)),
             "Bounded: at most 4 batches alive; at most 4 were, with 4.00 MiB; with the one in use \
              (4 + 1) × 1.00 MiB = 5.00 MiB.\n\
-             Waits: 20 of 100 batches were ready; next() waited 400.0ms in all, 20 % of the time, 99 of \
+             Waits: 20 % of batches were ready; next() waited 400.0ms in all, 20 % of the time, 99 of \
              100 times no longer than 40.0ms, at most 80.0ms. A batch takes 18.0ms to fetch and 1.0ms to \
              assemble.\n\
              Ceiling: 2 workers make 105 batches a second at most.\n\
@@ -316,7 +317,7 @@ mod tests {
             explain(&stats, &frame(2)),
             "Bounded: at most 4 batches alive; at most 4 were, with 4.00 MiB; with the one in use \
              (4 + 1) × 1.00 MiB = 5.00 MiB.\n\
-             Waits: 60 of 100 batches were ready; next() waited 400.0ms in all, 20 % of the time, 99 of \
+             Waits: 60 % of batches were ready; next() waited 400.0ms in all, 20 % of the time, 99 of \
              100 times no longer than 40.0ms, at most 80.0ms. A batch takes 4.0ms to fetch and 1.0ms to \
              assemble.\n\
              Ceiling: 2 workers make 400 batches a second at most.\n\
@@ -340,7 +341,7 @@ mod tests {
              (4 + 1) × 1.00 MiB = 5.00 MiB.\n\
              Budget: 2.00 MiB of 4.00 MiB in use, 4.00 MiB at most; iterators: 1; 70 waits for room. \
              Batches larger than the 64 before them took it 512.0 KiB beyond.\n\
-             Waits: 60 of 100 batches were ready; next() waited 400.0ms in all, 20 % of the time, 99 of \
+             Waits: 60 % of batches were ready; next() waited 400.0ms in all, 20 % of the time, 99 of \
              100 times no longer than 40.0ms, at most 80.0ms. A batch takes 4.0ms to fetch and 1.0ms to \
              assemble.\n\
              Ceiling: 2 workers make 400 batches a second at most.\n\
@@ -402,17 +403,22 @@ mod tests {
     fn what_is_named_is_what_is_in_force() {
         let busy = stats(20, 400, (900, 50, 50));
         let shared = Frame {
-            shared_workers: true,
+            hired: Hired::Shared,
             ..frame(1)
         };
         let words = "Workers::new(2), or less work in the dataset: the only worker is busy.";
         assert_eq!(next_of(&busy, &shared), words);
         let auto = Frame {
-            auto_workers: true,
+            hired: Hired::Automatically,
             ..frame(2)
         };
         assert!(next_of(&busy, &auto).starts_with("a larger cpu_share or more cores, or less"));
         let bursts = stats(60, 400, (200, 50, 750));
+        let late = Frame {
+            uploads_late: true,
+            ..frame(2)
+        };
+        assert!(next_of(&bursts, &late).starts_with("device_prefetch(1):"));
         let of = |batches, prefetch, prefetch_factor| {
             let frame = Frame {
                 window: WindowConfig::Batches(batches),

@@ -7,7 +7,7 @@ use burn_prefetch_engine::{
     Account, Knob, MemoryBudget, Plan, Pool, ReaderConfig, Standing, Stats,
 };
 
-use crate::advice::Frame;
+use crate::advice::{Frame, Hired};
 use crate::bookmark::{Bookmark, Shelf};
 use crate::burn::{DataLoader, DataLoaderIterator, Device};
 use crate::config_error::ConfigError;
@@ -106,13 +106,17 @@ impl<O: Send + 'static> PrefetchDataLoader<O> {
         let may_warm = config.persistent_workers && !config.warm_next_epoch;
         let frame = Frame {
             num_workers: config.num_workers,
-            shared_workers: config.shared_workers,
-            auto_workers: config.auto_workers,
+            hired: match (config.auto_workers, config.shared_workers) {
+                (true, _) => Hired::Automatically,
+                (false, true) => Hired::Shared,
+                (false, false) => Hired::ByNumber,
+            },
             disowned: self.workers.disowned(),
             batch_size: config.batch_size,
             window: config.window,
             prefetch: self.settings.prefetch.or(dialled),
             prefetch_factor: self.settings.prefetch_factor,
+            uploads_late: config.staging.and_then(|it| it.device_prefetch) == Some(0),
             may_warm,
         };
         explain(&self.stats(), &frame)

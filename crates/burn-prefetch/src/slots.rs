@@ -26,7 +26,8 @@ pub struct StagingStats {
     pub pinned_bytes: u64,
     /// In how many slots.
     pub pinned_slots: usize,
-    /// Slots that are in use, pinned or not.
+    /// Slots that are in use, pinned or not. Those of the batch uploaded last stay so until the next upload,
+    /// or until the last loader for the device ends: the device gives them back with what it is told next.
     pub slots_in_use: usize,
     /// Bytes in slots that are not page-locked.
     pub pageable_bytes: u64,
