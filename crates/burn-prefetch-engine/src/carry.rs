@@ -10,7 +10,7 @@ use crate::stats::Work;
 use crate::sync::atomic::Ordering::SeqCst;
 use crate::sync::{Moment, came_true_soon};
 use crate::ticket::Ticket;
-use crate::unwind::guard;
+use crate::unwind::shield;
 
 impl<S: Source> Feed<S> {
     /// Fetches one part and, where it was the last of its batch, assembles the batch. Returns what
@@ -117,7 +117,7 @@ impl<S: Source> Feed<S> {
         while let Some((number, assembled)) = desk.claim_upload(&self.returned) {
             drop(desk);
             served = true;
-            guard(|| self.upload_one((number, assembled), hand)).unwrap_or_else(|message| {
+            shield(|| self.upload_one((number, assembled), hand)).unwrap_or_else(|message| {
                 self.break_off((number, Stage::Upload), message, hand);
             });
             if !hand.may_stay() {
@@ -160,7 +160,7 @@ impl<S: Source> Feed<S> {
                 hand.wake_another();
             }
             let number = claim.number;
-            next = guard(|| self.carry(claim, hand)).unwrap_or_else(|message| {
+            next = shield(|| self.carry(claim, hand)).unwrap_or_else(|message| {
                 self.break_off((number, Stage::HandOver), message, hand);
                 None
             });
