@@ -4,7 +4,7 @@ use crate::assembly::{Finished, Pieces};
 use crate::claim::{Claim, Returned, Took, Which};
 use crate::error::{LoadError, Stage};
 use crate::feed::Feed;
-use crate::source::{Assembled, Made, Source};
+use crate::source::{Assembled, Made, Outcome, Source};
 use crate::staff::{Hand, Serve};
 use crate::stats::Work;
 use crate::sync::atomic::Ordering::SeqCst;
@@ -135,6 +135,11 @@ impl<S: Source> Feed<S> {
             outcome.ticket.uploaded(begun.elapsed());
         }
         hand.outside();
+        self.hand_over(number, outcome, hand);
+    }
+
+    /// Puts a batch of which nothing was measured, and does what follows.
+    fn hand_over(&self, number: usize, outcome: Outcome<S>, hand: &Hand<'_>) {
         let (desk, put) = self.put(number, outcome, &Took::default());
         drop(desk);
         self.tell(put, hand);
@@ -177,10 +182,7 @@ impl<S: Source> Feed<S> {
             let worker = hand.worker.filter(|_| stage != Stage::Upload);
             let at = self.job().place(stage, number, worker);
             let error = Box::new(LoadError::Panic { at, message });
-            let outcome = Made::failed(error, ticket);
-            let (desk, put) = self.put(number, outcome, &Took::default());
-            drop(desk);
-            self.tell(put, hand);
+            self.hand_over(number, Made::failed(error, ticket), hand);
         }
         self.job().dispose(number, lost.pieces, hand);
         drop(lost.unwanted);
