@@ -69,11 +69,15 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Fails where a file is not what was written down, if anything was.
-    pub(super) fn check_sums(&self) -> anyhow::Result<()> {
-        let checked = self.checked();
-        checked.map_err(|damage| anyhow!("{damage:#}; {}", self.way_out()))?;
-        Ok(())
+    /// Fails where this file is not what was written down, if anything was; the others are
+    /// [checked](Self::check) once it is known that the training goes on from here.
+    pub(super) fn check_one(&self, name: &str) -> anyhow::Result<()> {
+        let manifest = Manifest::read(&self.manifest());
+        let checked = manifest.and_then(|manifest| match manifest {
+            Some(manifest) => manifest.check_one(self.folder(), name),
+            None => Ok(()),
+        });
+        checked.map_err(|damage| anyhow!("{damage:#}; {}", self.way_out()))
     }
 
     /// Whether there is a manifest; then all that it names is there and as it was.
